@@ -1,0 +1,1 @@
+//! caisson-authd: alone with passwords and keys

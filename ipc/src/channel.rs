@@ -1,0 +1,188 @@
+//! One record out, one record in, with its descriptors: the only sendmsg and recvmsg of the links.
+//!
+//! `SOCK_SEQPACKET` keeps record borders, so descriptors stay with the record they were sent with; a byte stream
+//! would glue records together and let descriptors change owner.
+
+use std::{
+    io::{self, IoSlice, IoSliceMut},
+    marker::PhantomData,
+    mem::MaybeUninit,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    },
+};
+use zeroize::Zeroize;
+
+use crate::{
+    call::Record,
+    wire::{self, Breach},
+};
+
+/// Most descriptors any record carries.
+pub const MAX_FDS: usize = 32;
+
+/// One end of a link: sends `Out`, receives `In`. Blocks unless [`Channel::set_nonblocking`] was called.
+#[derive(Debug)]
+pub struct Channel<Out, In> {
+    socket: OwnedFd,
+    buffer: Vec<u8>,
+    types: PhantomData<fn(Out) -> In>,
+}
+
+/// A record with the descriptors that came with it; their count has been checked.
+#[derive(Debug)]
+pub struct Received<R> {
+    /// The record.
+    pub record: R,
+    /// Its descriptors, close-on-exec.
+    pub fds: Vec<OwnedFd>,
+}
+
+/// Why nothing was received.
+#[derive(Debug)]
+pub enum RecvError {
+    /// The other end is closed.
+    Closed,
+    /// Nothing is waiting (non-blocking ends only).
+    WouldBlock,
+    /// The other end broke the contract.
+    Breach(Breach),
+    /// The system call failed.
+    Io(io::Error),
+}
+
+/// Why a record was not sent.
+#[derive(Debug)]
+pub enum SendError {
+    /// The other end is closed.
+    Closed,
+    /// The queue is full (non-blocking ends only): keep the record and wait until the link is writable.
+    WouldBlock,
+    /// The record breaks its own contract: a fault on our side.
+    Contract(Breach),
+    /// The system call failed.
+    Io(io::Error),
+}
+
+impl<Out: Record, In: Record> Channel<Out, In> {
+    /// Makes a link: this end typed, the other end ready to be handed to another process.
+    pub fn pair() -> io::Result<(Self, OwnedFd)> {
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        Ok((Self::wrap(ours), theirs))
+    }
+
+    /// Takes a descriptor as one end of a link.
+    ///
+    /// Fails with `InvalidInput` when it is not a `SOCK_SEQPACKET` socket of `AF_UNIX`.
+    pub fn from_fd(socket: OwnedFd) -> io::Result<Self> {
+        let kind = rustix::net::sockopt::socket_type(&socket)?;
+        let family = rustix::net::sockopt::socket_domain(&socket)?;
+        if kind == SocketType::SEQPACKET && family == AddressFamily::UNIX {
+            Ok(Self::wrap(socket))
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "not a SOCK_SEQPACKET socket of AF_UNIX"))
+        }
+    }
+
+    fn wrap(socket: OwnedFd) -> Self {
+        Channel { socket, buffer: Vec::new(), types: PhantomData }
+    }
+
+    /// Makes this end non-blocking (or blocking again); the other end is not concerned.
+    pub fn set_nonblocking(&self, on: bool) -> io::Result<()> {
+        rustix::io::ioctl_fionbio(&self.socket, on).map_err(io::Error::from)
+    }
+
+    /// Sends one record with its descriptors, whole or not at all.
+    pub fn send(&mut self, record: &Out, fds: &[BorrowedFd<'_>]) -> Result<(), SendError> {
+        wire::check_descriptors(record, fds.len()).map_err(SendError::Contract)?;
+        self.buffer.resize(Out::CAP.max(In::CAP), 0);
+        let sent = match wire::encode(record, &mut self.buffer[..Out::CAP]) {
+            Some(bytes) => transmit(self.socket.as_fd(), bytes, fds),
+            None => Err(SendError::Contract(Breach::TooLong(Out::CAP))),
+        };
+        self.wipe::<Out>();
+        sent
+    }
+
+    /// Receives one record.
+    pub fn recv(&mut self) -> Result<Received<In>, RecvError> {
+        // One byte more than the cap, so that a record of exactly the cap is told from a longer one even where
+        // MSG_TRUNC is not reported.
+        self.buffer.resize(Out::CAP.max(In::CAP) + 1, 0);
+        let received = receive(self.socket.as_fd(), &mut self.buffer[..=In::CAP]).and_then(|(length, fds)| {
+            let record: In = wire::decode(&self.buffer[..length]).map_err(RecvError::Breach)?;
+            wire::check_descriptors(&record, fds.len()).map_err(RecvError::Breach)?;
+            Ok(Received { record, fds })
+        });
+        self.wipe::<In>();
+        received
+    }
+
+    fn wipe<R: Record>(&mut self) {
+        if R::WIPE {
+            self.buffer.as_mut_slice().zeroize();
+        }
+    }
+}
+
+impl<Out, In> AsFd for Channel<Out, In> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn transmit(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), SendError> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(SendError::Contract(Breach::DescriptorsCut));
+    }
+    loop {
+        return match sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+            Ok(_) => Ok(()),
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN) => Err(SendError::WouldBlock),
+            Err(Errno::PIPE | Errno::CONNRESET) => Err(SendError::Closed),
+            Err(errno) => Err(SendError::Io(errno.into())),
+        };
+    }
+}
+
+fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), RecvError> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let cap = buffer.len() - 1;
+    let message = loop {
+        match recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Ok(message) => break message,
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN) => return Err(RecvError::WouldBlock),
+            Err(Errno::CONNRESET) => return Err(RecvError::Closed),
+            Err(errno) => return Err(RecvError::Io(errno.into())),
+        }
+    };
+    // Collected before anything is refused: what is dropped here is closed, never leaked.
+    let mut fds = Vec::new();
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(list) = part {
+            fds.extend(list);
+        }
+    }
+    if message.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(RecvError::Breach(Breach::DescriptorsCut));
+    }
+    if message.flags.contains(ReturnFlags::TRUNC) || message.bytes > cap {
+        return Err(RecvError::Breach(Breach::TooLong(cap)));
+    }
+    if message.bytes == 0 {
+        return Err(RecvError::Closed);
+    }
+    Ok((message.bytes, fds))
+}

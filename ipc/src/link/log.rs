@@ -1,0 +1,61 @@
+//! A log record on its way to the monitor, which stamps it with time and sending process and writes it.
+//!
+//! Not a link of its own: every child's record enum has a variant that carries [`LogRecord`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::{Blob, SessionId};
+
+/// How much it matters; the order is that of syslog(3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Level {
+    /// Something failed that should not.
+    Error,
+    /// An admin should look.
+    Warning,
+    /// Sessions, logins, transfers.
+    Info,
+    /// For whoever debugs.
+    Debug,
+}
+
+/// What happened. The name is printed (kebab case) and documented in caissond(8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Event {
+    /// A client connected.
+    Connect,
+    /// A client left or was closed.
+    Disconnect,
+    /// A login was accepted.
+    Login,
+    /// A login was refused.
+    LoginFailed,
+    /// A file was sent or received.
+    Transfer,
+    /// A file or directory was changed without a transfer (delete, rename, mkdir, …).
+    Change,
+    /// An operation was refused.
+    Refused,
+    /// Another process broke the contract of a link.
+    Breach,
+    /// A fault on our side.
+    Fault,
+    /// Start, stop, reload, respawn.
+    Process,
+    /// A limit was reached.
+    Limit,
+}
+
+/// One line of the log. `text` is `key=value` words; client bytes in it are escaped by whoever wrote it, and the
+/// monitor escapes control bytes again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogRecord {
+    /// How much it matters.
+    pub level: Level,
+    /// What happened.
+    pub event: Event,
+    /// Whose session, if one is concerned.
+    pub session: Option<SessionId>,
+    /// The words.
+    pub text: Blob<1536>,
+}

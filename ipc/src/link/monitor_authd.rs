@@ -1,0 +1,117 @@
+//! monitor <-> authd: set-up and user table down, grants up.
+//!
+//! This is the link on which root learns who is logged in. authd vouches with a name only; uid, groups, home and
+//! permissions come from the monitor's own copy of the user table.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CannotStart, Confine, Ready, log::LogRecord};
+use crate::{
+    Channel,
+    call::{NONE, ONE, Record},
+    types::{Build, SessionId, UserName, WorkerId},
+};
+
+/// What the monitor says.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToAuthd {
+    /// First record.
+    Start(AuthdStart),
+    /// The user table, new at every reload: a sealed memfd that holds [`UserRecord`]s, each postcard-encoded behind
+    /// its length as four bytes, least significant first. Replaces the table before and empties the cache.
+    Users,
+    /// Serve this worker; one descriptor, the end of its link.
+    AddWorker(WorkerId),
+    /// This worker is dead: drop its link and everything asked on it.
+    DropWorker(WorkerId),
+    /// New values of settings, after a reload.
+    Settings(AuthdSettings),
+    /// Finish and exit.
+    Stop,
+}
+
+/// First record to authd.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AuthdStart {
+    /// Of the sending build.
+    pub build: Build,
+    /// How to confine itself.
+    pub confine: Confine,
+    /// Initial settings.
+    pub settings: AuthdSettings,
+}
+
+/// Settings of caisson.toml(5) that authd obeys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthdSettings {
+    /// `max_concurrent_password_checks`: argon2id runs at once, 1 to 64. Takes effect at start only.
+    pub max_concurrent_password_checks: u32,
+    /// `login_cache_ttl_secs`: seconds an accepted credential is remembered; 0 is off.
+    pub login_cache_ttl_secs: u32,
+}
+
+/// One account, as authd needs it. Longest encoding: [`UserRecord::CAP`] bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserRecord {
+    /// The account.
+    pub name: UserName,
+    /// The stored hash, a PHC string of argon2id (at most 512 bytes); `None`: no password is ever right.
+    pub hash: Option<crate::types::Blob<512>>,
+    /// Locked accounts cost the same check and are refused.
+    pub locked: bool,
+    /// Any password is right (the `anonymous` account, when it is enabled).
+    pub any_password: bool,
+}
+
+impl UserRecord {
+    /// Longest encoding in bytes.
+    pub const CAP: usize = 1024;
+}
+
+/// What authd says.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromAuthd {
+    /// Confined and serving.
+    Ready(Ready),
+    /// Cannot start.
+    CannotStart(CannotStart),
+    /// Session `session` of worker `worker` is account `user`.
+    Grant(Grant),
+    /// A line for the log.
+    Log(LogRecord),
+    /// This worker broke the contract of its link; the monitor ends it.
+    WorkerBreach(WorkerId),
+}
+
+/// authd's word that a session has proved to be an account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Whose session.
+    pub worker: WorkerId,
+    /// Which.
+    pub session: SessionId,
+    /// The account, by name only.
+    pub user: UserName,
+}
+
+impl Record for ToAuthd {
+    fn descriptors(&self) -> RangeInclusive<usize> {
+        match self {
+            ToAuthd::Users | ToAuthd::AddWorker(_) => ONE,
+            ToAuthd::Start(_) | ToAuthd::DropWorker(_) | ToAuthd::Settings(_) | ToAuthd::Stop => NONE,
+        }
+    }
+}
+
+impl Record for FromAuthd {
+    fn descriptors(&self) -> RangeInclusive<usize> {
+        NONE
+    }
+}
+
+/// The monitor's end.
+pub type MonitorEnd = Channel<ToAuthd, FromAuthd>;
+/// authd's end, descriptor 0.
+pub type AuthdEnd = Channel<FromAuthd, ToAuthd>;

@@ -1,0 +1,75 @@
+//! monitor <-> broker: set-up, and the links to workers whose sessions are this account's.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CannotStart, Confine, Ready, log::LogRecord};
+use crate::{
+    Channel,
+    call::{NONE, ONE, Record},
+    types::{Build, Permissions, UserName, WorkerId},
+};
+
+/// What the monitor says.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToBroker {
+    /// First record; one descriptor, the account's root directory (`O_PATH`).
+    Start(BrokerStart),
+    /// Serve this worker; one descriptor, the end of its link. At most `slots` are served at once.
+    AddWorker(WorkerId),
+    /// The account's last session on this worker has ended, or the worker is dead: close the link.
+    DropWorker(WorkerId),
+    /// Finish what is being done and exit.
+    Stop,
+}
+
+/// First record to a broker.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BrokerStart {
+    /// Of the sending build.
+    pub build: Build,
+    /// How to confine itself: the account's uid, gid and groups.
+    pub confine: Confine,
+    /// The account, for log lines and the owner column of listings.
+    pub account: UserName,
+    /// What the account may do.
+    pub permissions: Permissions,
+    /// File mode creation mask, 0 to 0o777.
+    pub umask: u16,
+    /// Most workers served at once, 1 to 256: one thread each, made before the sandbox closes.
+    pub slots: u16,
+}
+
+/// What a broker says.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromBroker {
+    /// Confined and serving.
+    Ready(Ready),
+    /// Cannot start.
+    CannotStart(CannotStart),
+    /// A line for the log.
+    Log(LogRecord),
+    /// This worker broke the contract of its link; the monitor ends it.
+    WorkerBreach(WorkerId),
+}
+
+impl Record for ToBroker {
+    fn descriptors(&self) -> RangeInclusive<usize> {
+        match self {
+            ToBroker::Start(_) | ToBroker::AddWorker(_) => ONE,
+            ToBroker::DropWorker(_) | ToBroker::Stop => NONE,
+        }
+    }
+}
+
+impl Record for FromBroker {
+    fn descriptors(&self) -> RangeInclusive<usize> {
+        NONE
+    }
+}
+
+/// The monitor's end.
+pub type MonitorEnd = Channel<ToBroker, FromBroker>;
+/// The broker's end, descriptor 0.
+pub type BrokerEnd = Channel<FromBroker, ToBroker>;

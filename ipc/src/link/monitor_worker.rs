@@ -1,0 +1,210 @@
+//! monitor <-> worker: what a worker cannot do itself, and who its sessions are.
+//!
+//! A worker can name a session; only authd's grant makes it an account's (see [`super::monitor_authd`]).
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    ops::RangeInclusive,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{CannotStart, Confine, Ready, log::LogRecord};
+use crate::{
+    Channel, MAX_FDS,
+    call::{Call, NONE, ONE, Record, UP_TO_ONE},
+    types::{Blob, BrokerId, Build, ListenerId, Port, SessionId, WorkerId},
+};
+
+/// What the monitor says.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToWorker {
+    /// First record.
+    Start(WorkerStart),
+    /// Link to authd; one descriptor. Comes again when authd was started again: the link before is dead.
+    Authd,
+    /// Accept clients here; one descriptor, the listening socket all workers share.
+    Listener(Listener),
+    /// Accept no longer here, after a reload; sessions go on.
+    CloseListener(ListenerId),
+    /// New values of settings, for sessions from now on and time-outs of all.
+    Settings(FtpSettings),
+    /// Answer to [`PassivePool`]: that many descriptors, bound and listening. None: the range is used up now.
+    PassivePool(PassiveSockets),
+    /// Answer to [`ConnectBack`]: one descriptor if it is connecting, none if refused.
+    ConnectBack(Connecting),
+    /// authd vouched for a session; how its worker reaches the account.
+    Granted(Granted),
+    /// authd vouched for a session, but the account cannot be served now (its root is missing, a broker does not
+    /// start, a limit). Answered to the client as 421 or 530.
+    GrantRefused(SessionId),
+    /// Close this session with 421.
+    Kick(SessionId),
+    /// Tell every session 421 and exit when all are told, at once.
+    Stop,
+}
+
+/// First record to a worker.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct WorkerStart {
+    /// Of the sending build.
+    pub build: Build,
+    /// How to confine itself.
+    pub confine: Confine,
+    /// This worker.
+    pub worker: WorkerId,
+    /// Initial settings.
+    pub settings: FtpSettings,
+}
+
+/// Settings of caisson.toml(5) that a worker of role `ftp` obeys. Times in seconds, 0 is off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FtpSettings {
+    /// `banner`: text of the 220 greeting, printable, lines joined by `\n`.
+    pub banner: Blob<1024>,
+    /// `login_timeout_secs`.
+    pub login_timeout_secs: u32,
+    /// `idle_timeout_secs`: silence on control while no transfer runs (RFC 1123 4.1.3.2).
+    pub idle_timeout_secs: u32,
+    /// `data_connect_timeout_secs`: from PASV or PORT and a transfer command to the data connection.
+    pub data_connect_timeout_secs: u32,
+    /// `stall_timeout_secs`: a transfer that moves no byte.
+    pub stall_timeout_secs: u32,
+    /// `max_login_failures`: close after that many.
+    pub max_login_failures: u32,
+    /// `active`: whether PORT and EPRT are allowed.
+    pub active: bool,
+    /// `passive_address`: what 227 tells the client instead of the local address.
+    pub passive_address: Option<Ipv4Addr>,
+    /// Most sessions this worker holds at once; more are told 421.
+    pub max_sessions: u32,
+    /// `[performance] sendfile`.
+    pub sendfile: bool,
+    /// `[performance] splice`.
+    pub splice: bool,
+    /// `[performance] buffer_pool_bytes`, this worker's part.
+    pub buffer_pool_bytes: u64,
+    /// `[performance] transfer_chunk_bytes`.
+    pub transfer_chunk_bytes: u32,
+}
+
+/// A listening socket of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listener {
+    /// Its name on this link.
+    pub id: ListenerId,
+    /// Where it is bound.
+    pub address: SocketAddr,
+}
+
+/// A worker's pool of passive sockets for clients of this listener runs low.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassivePool {
+    /// The sockets are bound to this listener's address.
+    pub listener: ListenerId,
+    /// How many are wanted, 1 to [`MAX_FDS`].
+    pub wanted: u8,
+}
+
+/// Answer to [`PassivePool`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassiveSockets {
+    /// For clients of this listener.
+    pub listener: ListenerId,
+}
+
+impl Call for PassivePool {
+    type Reply = PassiveSockets;
+    const SENT: RangeInclusive<usize> = NONE;
+    const RETURNED: RangeInclusive<usize> = 0..=MAX_FDS;
+}
+
+/// A session in active mode asks for a data connection back to its own client.
+///
+/// Carries the control socket: the peer's address is read from it, never from the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectBack {
+    /// A vouched session of the asking worker, with no other such question open.
+    pub session: SessionId,
+    /// The port of PORT or EPRT.
+    pub port: Port,
+}
+
+/// Answer to [`ConnectBack`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connecting {
+    /// Of which session.
+    pub session: SessionId,
+    /// 0 when a descriptor comes with it: a non-blocking socket, connected or connecting (writable when it is
+    /// decided, `SO_ERROR` tells). Otherwise errno.
+    pub errno: i32,
+}
+
+impl Call for ConnectBack {
+    type Reply = Connecting;
+    const SENT: RangeInclusive<usize> = ONE;
+    const RETURNED: RangeInclusive<usize> = UP_TO_ONE;
+}
+
+/// A session is an account's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granted {
+    /// Which session.
+    pub session: SessionId,
+    /// The account's broker. A descriptor comes with it if this worker has no link to it yet (or that was closed).
+    pub broker: BrokerId,
+}
+
+/// What a worker says.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// Confined and serving.
+    Ready(Ready),
+    /// Cannot start.
+    CannotStart(CannotStart),
+    /// A line for the log.
+    Log(LogRecord),
+    /// Passive sockets, please.
+    PassivePool(PassivePool),
+    /// A connection back to the client, please; one descriptor, the control socket.
+    ConnectBack(ConnectBack),
+    /// A session that was granted (or refused by `GrantRefused`: not needed then) has ended. When it was the
+    /// account's last on this worker, the link to the broker is closed by both sides.
+    SessionEnded(SessionId),
+}
+
+impl Record for ToWorker {
+    fn descriptors(&self) -> RangeInclusive<usize> {
+        match self {
+            ToWorker::Authd | ToWorker::Listener(_) => ONE,
+            ToWorker::PassivePool(_) => PassivePool::RETURNED,
+            ToWorker::ConnectBack(reply) if reply.errno == 0 => ONE,
+            ToWorker::Granted(_) => UP_TO_ONE,
+            ToWorker::ConnectBack(_)
+            | ToWorker::Start(_)
+            | ToWorker::CloseListener(_)
+            | ToWorker::Settings(_)
+            | ToWorker::GrantRefused(_)
+            | ToWorker::Kick(_)
+            | ToWorker::Stop => NONE,
+        }
+    }
+}
+
+impl Record for FromWorker {
+    fn descriptors(&self) -> RangeInclusive<usize> {
+        match self {
+            FromWorker::ConnectBack(_) => ConnectBack::SENT,
+            FromWorker::Ready(_)
+            | FromWorker::CannotStart(_)
+            | FromWorker::Log(_)
+            | FromWorker::PassivePool(_)
+            | FromWorker::SessionEnded(_) => NONE,
+        }
+    }
+}
+
+/// The monitor's end.
+pub type MonitorEnd = Channel<ToWorker, FromWorker>;
+/// The worker's end, descriptor 0.
+pub type WorkerEnd = Channel<FromWorker, ToWorker>;

@@ -1,0 +1,238 @@
+//! worker <-> broker: one record a file operation, pipelined, answered in order.
+//!
+//! A broker serves each link on one thread, so answers come in the order of the questions; the tag is there so that
+//! neither end has to trust that. Policy, resolution, open and stat happen in one round trip.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Channel,
+    call::{NONE, ONE, Record},
+    types::{Blob, VirtPath},
+};
+
+/// A question about a file or directory of the account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Comes back with the answer; means nothing to the broker.
+    pub tag: u32,
+    /// What is asked.
+    pub op: Op,
+}
+
+/// The operations. Each has its file in monitor/broker/src/op/.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Op {
+    /// Open a regular file for reading (RETR). Answer: [`Done::Opened`] and one descriptor, `O_RDONLY`.
+    OpenRead(VirtPath),
+    /// Open a regular file for writing. Answer: [`Done::Opened`] and one descriptor, `O_WRONLY`.
+    OpenWrite {
+        /// The file; for [`WriteMode::Unique`] the directory or the name to start from.
+        path: VirtPath,
+        /// What becomes of what is there.
+        mode: WriteMode,
+    },
+    /// Attributes of what the path leads to, links followed. Answer: [`Done::Stat`].
+    Stat(VirtPath),
+    /// Is this a directory one may change into? Answer: [`Done::Nothing`].
+    ChangeDir(VirtPath),
+    /// A listing. Answer: [`Done::Listing`] and one descriptor: a sealed memfd with CR LF lines.
+    List {
+        /// A directory; or a file, which gives one line (RFC 959 4.1.3), except in [`Form::Facts`], where it is
+        /// [`Why::NotDirectory`] (RFC 3659 7.1).
+        path: VirtPath,
+        /// How lines look.
+        form: Form,
+        /// Names that begin with a dot as well (`-a`).
+        hidden: bool,
+    },
+    /// One line of [`Form::Facts`] about the path itself, without CR LF and leading space (MLST). Answer:
+    /// [`Done::Line`].
+    Facts {
+        /// What to describe; the name in the line is the whole path.
+        path: VirtPath,
+        /// Which facts.
+        facts: Facts,
+    },
+    /// MKD. Answer: [`Done::Nothing`].
+    MakeDir(VirtPath),
+    /// RMD. Answer: [`Done::Nothing`].
+    RemoveDir(VirtPath),
+    /// DELE: unlink a file or a link, never a directory. Answer: [`Done::Nothing`].
+    Remove(VirtPath),
+    /// Rename, replacing a file at the destination only with permission to overwrite. Answer: [`Done::Nothing`].
+    Rename {
+        /// What is there.
+        from: VirtPath,
+        /// What it will be called.
+        to: VirtPath,
+    },
+    /// MFMT: set the modification time, UTC seconds since 1970. Answer: [`Done::Stat`].
+    SetModified(VirtPath, i64),
+    /// SITE CHMOD: permission bits, 0 to 0o7777 (set-id bits are refused). Answer: [`Done::Nothing`].
+    SetMode(VirtPath, u16),
+}
+
+/// How a file is opened for writing. Without permission to overwrite, a file that exists is [`Why::Exists`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WriteMode {
+    /// Create, or empty what is there (STOR).
+    Replace,
+    /// Create, or write behind what is there (APPE); the descriptor stands at the end of the file, `O_APPEND` is
+    /// not set (splice refuses it).
+    Append,
+    /// The file is cut at this offset and the descriptor stands there (REST + STOR); an offset behind the end, or
+    /// other than 0 on a missing file, is [`Why::Invalid`].
+    At(u64),
+    /// Create under a name nobody has (STOU); the answer tells it.
+    Unique,
+}
+
+/// How the lines of a listing look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Form {
+    /// Like `ls -l` (LIST).
+    Long,
+    /// Names only (NLST).
+    Names,
+    /// RFC 3659 7 (MLSD).
+    Facts(Facts),
+}
+
+/// Which facts of RFC 3659 7.5 a line has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts(pub u8);
+
+impl Facts {
+    /// Every fact with its bit and name, in the order of a line and of FEAT.
+    pub const ALL: [(u8, &'static str); 8] = [
+        (1 << 0, "type"),
+        (1 << 1, "size"),
+        (1 << 2, "modify"),
+        (1 << 3, "perm"),
+        (1 << 4, "unique"),
+        (1 << 5, "UNIX.mode"),
+        (1 << 6, "UNIX.owner"),
+        (1 << 7, "UNIX.group"),
+    ];
+    /// All of them.
+    pub const EVERY: Facts = Facts(0xff);
+
+    /// Whether the fact of this bit is wanted.
+    pub fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Of the question.
+    pub tag: u32,
+    /// How it ended.
+    pub outcome: Result<Done, Why>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Done {
+    /// It is done.
+    Nothing,
+    /// One descriptor.
+    Opened(Opened),
+    /// Attributes.
+    Stat(Attrs),
+    /// One descriptor, a sealed memfd of this many bytes.
+    Listing(u64),
+    /// One line.
+    Line(Blob<5000>),
+}
+
+/// A regular file was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// Size in bytes when it was opened.
+    pub size: u64,
+    /// Whether it was made by this operation.
+    pub created: bool,
+    /// The name chosen, for [`WriteMode::Unique`].
+    pub name: Option<Blob<255>>,
+}
+
+/// Attributes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attrs {
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes.
+    pub size: u64,
+    /// Modification time, UTC seconds since 1970.
+    pub modified: i64,
+    /// Permission bits, 0 to 0o7777.
+    pub mode: u16,
+}
+
+/// What a name leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link (only where links are not followed, or lead nowhere).
+    Link,
+    /// Anything else.
+    Other,
+}
+
+/// A polite no. Becomes a reply code in worker/src/ftp/reply.rs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Why {
+    /// ENOENT, or a link that leads nowhere.
+    NotFound,
+    /// The account's permissions or the file system's say no (EACCES, EPERM, EROFS).
+    Denied,
+    /// EEXIST, or no permission to overwrite.
+    Exists,
+    /// ENOTDIR.
+    NotDirectory,
+    /// EISDIR: a regular file is needed.
+    IsDirectory,
+    /// Neither file nor directory: a FIFO, a device, a socket.
+    NotRegular,
+    /// ENOTEMPTY.
+    NotEmpty,
+    /// ENOSPC, EDQUOT.
+    NoSpace,
+    /// ENAMETOOLONG, ELOOP, EINVAL, EXDEV, an offset out of range: the request cannot be done as written.
+    Invalid,
+    /// EBUSY, EMFILE, ENOMEM, EAGAIN: later perhaps.
+    Busy,
+    /// Any other errno.
+    Io(i32),
+}
+
+impl Record for Ask {
+    // Two paths of 4,095 bytes and their lengths.
+    const CAP: usize = 8320;
+    fn descriptors(&self) -> RangeInclusive<usize> {
+        NONE
+    }
+}
+
+impl Record for Answer {
+    const CAP: usize = 5120;
+    fn descriptors(&self) -> RangeInclusive<usize> {
+        match self.outcome {
+            Ok(Done::Opened(_) | Done::Listing(_)) => ONE,
+            Ok(Done::Nothing | Done::Stat(_) | Done::Line(_)) | Err(_) => NONE,
+        }
+    }
+}
+
+/// The worker's end.
+pub type WorkerEnd = Channel<Ask, Answer>;
+/// The broker's end.
+pub type BrokerEnd = Channel<Answer, Ask>;

@@ -1,0 +1,1 @@
+//! caisson-broker: the monitor's arm inside one account.

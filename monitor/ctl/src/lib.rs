@@ -1,0 +1,1 @@
+//! caissonctl: the command of the admin.

@@ -1,0 +1,1 @@
+//! caissond: the root process; listeners, children, few answers

@@ -1,0 +1,1 @@
+//! End-to-end scenarios: the real daemon, real clients, real uids

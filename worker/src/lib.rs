@@ -1,0 +1,1 @@
+//! caisson-worker: the event loop that talks to the network, without privilege
