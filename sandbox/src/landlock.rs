@@ -1,0 +1,90 @@
+//! The Landlock domain of each role: nothing of the file system but a broker's root, no TCP, no signals to strangers.
+//!
+//! Applies to the calling thread and to those it makes afterwards, so it comes before the first thread.
+//! Landlock leaves path-based stat, chmod, chown, utime and setxattr alone, and descriptors opened before: seccomp has those.
+//! Rows of the policy: which access rights each of [`Rights`] stands for.
+
+use ::landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+
+use crate::{Error, Report, Rights, Role, Root};
+
+/// The least a kernel must offer: without ABI 2 (Linux 5.19) a broker could rename nothing into another directory.
+///
+/// Debian 12 has ABI 2. What ABI 3 adds (truncation) a root-started broker of a read-only account gets from its read-only mount.
+const LEAST: ABI = ABI::V2;
+
+/// What later kernels can refuse beyond that: taken when there, named in the report when not.
+const LATER: &[(ABI, &str)] = &[
+    (ABI::V3, "refuse truncation of files"),
+    (ABI::V4, "refuse TCP bind and connect (seccomp refuses them)"),
+    (ABI::V5, "refuse ioctl on devices (seccomp refuses it)"),
+    (ABI::V6, "keep signals and abstract sockets inside"),
+];
+
+/// The newest version whose rights were looked at and wanted.
+const NEWEST: ABI = ABI::V10;
+
+const WHAT: &str = "Landlock";
+
+/// Puts the calling thread into the role's domain.
+pub(crate) fn restrict(role: Role, root: Root<'_>, rights: &Rights, report: &mut Report) -> Result<(), Error> {
+    let status = build(role, root, rights).map_err(|e| Error::unenforced(WHAT, e))?;
+    let LandlockStatus::Available { effective_abi, .. } = status.landlock else {
+        return Err(Error::unenforced(WHAT, "the kernel has no Landlock, or leaves it out of its lsm= list"));
+    };
+    if effective_abi < LEAST {
+        return Err(Error::unenforced(WHAT, "the kernel is older than Linux 5.19"));
+    }
+    for (abi, what) in LATER {
+        if effective_abi < *abi {
+            report.weaker.push(format!(
+                "{}: this kernel's Landlock (ABI {}) cannot {what}, which needs ABI {}",
+                role.as_str(),
+                effective_abi as i32,
+                *abi as i32
+            ));
+        }
+    }
+    // The monitor's domain has scopes only, and those are younger than LEAST.
+    let empty = role == Role::Monitor && effective_abi < ABI::V6;
+    if status.ruleset == RulesetStatus::NotEnforced && !empty {
+        return Err(Error::Broken(WHAT));
+    }
+    Ok(())
+}
+
+fn build(role: Role, root: Root<'_>, rights: &Rights) -> Result<RestrictionStatus, RulesetError> {
+    let scoped = Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::from_all(NEWEST))?;
+    if role == Role::Monitor {
+        // A domain that handles file access forbids mounts to all descendants, and children have to mount.
+        return scoped.create()?.restrict_self();
+    }
+    let ruleset =
+        scoped.handle_access(AccessFs::from_all(NEWEST))?.handle_access(AccessNet::from_all(NEWEST))?.create()?;
+    let access = granted(rights);
+    match root {
+        Root::Directory(directory) if !access.is_empty() => {
+            ruleset.add_rule(PathBeneath::new(directory, access))?.restrict_self()
+        }
+        _ => ruleset.restrict_self(),
+    }
+}
+
+/// The access rights an account's permissions stand for.
+fn granted(rights: &Rights) -> BitFlags<AccessFs> {
+    use AccessFs::{MakeDir, MakeReg, MakeSym, ReadDir, ReadFile, Refer, RemoveDir, RemoveFile, Truncate, WriteFile};
+    let rows = [
+        (rights.read, ReadFile.into()),
+        (rights.write, WriteFile | Truncate | MakeReg),
+        (rights.list, ReadDir.into()),
+        (rights.delete, RemoveFile | RemoveDir),
+        // To Landlock a rename removes at one end, makes at the other, and may cross directories.
+        (rights.rename, RemoveFile | RemoveDir | MakeReg | MakeDir | MakeSym | Refer),
+        (rights.mkdir, MakeDir.into()),
+        (rights.link, MakeSym | MakeReg | Refer),
+    ];
+    rows.into_iter().filter(|(given, _)| *given).fold(BitFlags::EMPTY, |all, (_, access)| all | access)
+}

@@ -1,0 +1,34 @@
+//! The first step of every child: descriptor 0 becomes the link to its parent, and nothing else is left open.
+//!
+//! Reads nothing from the link. Trusts: the parent's choice of descriptors 1 and 2 (the log of last resort).
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketType, sockopt};
+
+use crate::{Error, creds};
+
+/// Takes descriptor 0 as the link to the parent and leaves `/dev/null` there.
+///
+/// Closes every descriptor above 2 but the link, forbids core dumps and tracing by others (`PR_SET_DUMPABLE` 0, `RLIMIT_CORE` 0).
+/// Must come before anything that opens a descriptor or starts a thread.
+///
+/// # Errors
+/// [`Error::NotALink`] if descriptor 0 is not an `AF_UNIX` `SOCK_SEQPACKET` socket; [`Error::Fault`] if a call fails.
+pub fn take_link() -> Result<OwnedFd, Error> {
+    creds::forbid_core_dumps()?;
+    let stdin = io::stdin();
+    let family = sockopt::socket_domain(&stdin).map_err(|_| Error::NotALink("not a socket"))?;
+    let kind = sockopt::socket_type(&stdin).map_err(|_| Error::NotALink("not a socket"))?;
+    if family != AddressFamily::UNIX || kind != SocketType::SEQPACKET {
+        return Err(Error::NotALink("not an AF_UNIX SOCK_SEQPACKET socket"));
+    }
+    let link = rustix::io::fcntl_dupfd_cloexec(&stdin, 3).map_err(Error::fault("fcntl(F_DUPFD_CLOEXEC)"))?;
+    creds::close_all_but(&link)?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(Error::fault("open /dev/null"))?;
+    rustix::stdio::dup2_stdin(&null).map_err(Error::fault("dup2"))?;
+    Ok(link)
+}

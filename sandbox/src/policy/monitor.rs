@@ -1,0 +1,130 @@
+//! The monitor: starts children, binds sockets, opens configuration and account roots. Every child is born under its filter.
+//!
+//! So its rows are long: program start-up, `std::process`, and every step of confinement. What it leaves out is what makes a
+//! kernel dangerous: ptrace, process_vm_*, bpf, perf_event_open, io_uring, userfaultfd, keyctl, modules, kexec, reboot, swap,
+//! clocks, quotas, personality, open_by_handle_at, setns, acct.
+//! Rows with fewer conditions than a child's row of the same name replace it here; rows equal to a child's are not repeated.
+
+use super::{Row, call};
+
+/// Rows of the monitor beside those of its children.
+pub const CALLS: &[Row] = &[
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_access, "libc: ld.so looks for ld.so.preload in every child"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_arch_prctl, "libc: every child sets its thread pointer"),
+    call!(SYS_bind, "monitor/src/listen.rs"),
+    call!(SYS_capget, "sandbox/src/creds.rs"),
+    call!(SYS_capset, "sandbox/src/creds.rs"),
+    call!(SYS_chdir, "sandbox/src/mounts.rs"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_chmod, "monitor/src/listen.rs: sockets for others"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_chown, "monitor/src/listen.rs: sockets for others"),
+    call!(SYS_clone, "monitor/src/spawn.rs"),
+    call!(SYS_clone3, "libc: threads and posix_spawn"),
+    call!(SYS_close_range, "sandbox/src/creds.rs"),
+    call!(SYS_connect, "monitor/src/answer connects back to a client; sd_notify(3)"),
+    call!(SYS_dup, "std: descriptors of a child"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_dup2, "libc: posix_spawn places descriptor 0"),
+    call!(SYS_dup3, "sandbox/src/link.rs"),
+    call!(SYS_execve, "monitor/src/spawn.rs"),
+    call!(SYS_faccessat, "libc: access"),
+    call!(SYS_faccessat2, "libc: access"),
+    call!(SYS_fchdir, "libc: directories of a child"),
+    call!(SYS_fchown, "monitor/src/listen.rs: sockets for others"),
+    call!(SYS_fchownat, "monitor/src/listen.rs: sockets for others"),
+    call!(SYS_fcntl, "monitor/src/spawn.rs: any command, pipes and locks too"),
+    call!(SYS_flock, "monitor/src/lib.rs: one monitor a configuration"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_fork, "std: process::Command"),
+    call!(SYS_getcwd, "std: paths given on the command line"),
+    call!(SYS_getegid, "monitor/src/config"),
+    call!(SYS_geteuid, "sandbox/src/creds.rs"),
+    call!(SYS_getgid, "libc: start-up"),
+    call!(SYS_getgroups, "sandbox/src/creds.rs"),
+    call!(SYS_getpgid, "monitor/src/spawn.rs"),
+    call!(SYS_getppid, "monitor/src/spawn.rs: a child whose parent is gone"),
+    call!(SYS_getpriority, "authd/src/verify.rs: threads of low priority"),
+    call!(SYS_getresgid, "sandbox/src/creds.rs"),
+    call!(SYS_getresuid, "sandbox/src/creds.rs"),
+    call!(SYS_getrusage, "monitor/src/reap.rs"),
+    call!(SYS_getsid, "monitor/src/spawn.rs"),
+    call!(SYS_getuid, "libc: start-up"),
+    call!(SYS_ioctl, "libc: isatty"),
+    call!(SYS_kill, "monitor/src/reap.rs"),
+    call!(SYS_landlock_add_rule, "sandbox/src/landlock.rs"),
+    call!(SYS_landlock_create_ruleset, "sandbox/src/landlock.rs"),
+    call!(SYS_landlock_restrict_self, "sandbox/src/landlock.rs"),
+    call!(SYS_listen, "monitor/src/listen.rs"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_lstat, "std: symlink_metadata"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_mkdir, "monitor/src/listen.rs: /run/caisson"),
+    call!(SYS_mmap, "libc: ld.so maps programs"),
+    call!(SYS_mount, "sandbox/src/mounts.rs"),
+    call!(SYS_mount_setattr, "sandbox/src/creds.rs"),
+    call!(SYS_move_mount, "sandbox/src/mounts.rs"),
+    call!(SYS_mprotect, "libc: ld.so relocates programs"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_open, "libc: ld.so"),
+    call!(SYS_open_tree, "sandbox/src/mounts.rs"),
+    call!(SYS_openat, "monitor/src/config; monitor/src/spawn.rs: account roots"),
+    call!(SYS_pidfd_open, "monitor/src/reap.rs"),
+    call!(SYS_pidfd_send_signal, "monitor/src/reap.rs"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_pipe, "libc: popen"),
+    call!(SYS_pivot_root, "sandbox/src/mounts.rs"),
+    call!(SYS_prctl, "sandbox/src/creds.rs: every set of capabilities"),
+    call!(SYS_prlimit64, "monitor/src/spawn.rs; sandbox/src/creds.rs"),
+    call!(SYS_pselect6, "libc: select"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_readlink, "std: current_exe finds the programs of the children"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_rename, "monitor/src/listen.rs"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_rmdir, "monitor/src/lib.rs tidies up"),
+    call!(SYS_rt_sigpending, "monitor/src/lib.rs"),
+    call!(SYS_rt_sigsuspend, "libc: sigsuspend"),
+    call!(SYS_rt_sigtimedwait, "monitor/src/lib.rs: signals"),
+    call!(SYS_sched_getattr, "authd/src/verify.rs: threads of low priority"),
+    call!(SYS_sched_getparam, "libc: pthread_getattr_np"),
+    call!(SYS_sched_getscheduler, "libc: pthread_getattr_np"),
+    call!(SYS_sched_setaffinity, "worker/src/lib.rs: one CPU a worker"),
+    call!(SYS_sched_setattr, "authd/src/verify.rs: threads of low priority"),
+    call!(SYS_sched_setscheduler, "authd/src/verify.rs: threads of low priority"),
+    call!(SYS_seccomp, "sandbox/src/seccomp.rs"),
+    call!(SYS_sendto, "monitor/src/log.rs: syslog(3)"),
+    call!(SYS_set_tid_address, "libc: every child begins"),
+    call!(SYS_setgid, "std: process::Command"),
+    call!(SYS_setgroups, "sandbox/src/creds.rs"),
+    call!(SYS_setpgid, "monitor/src/spawn.rs"),
+    call!(SYS_setpriority, "authd/src/verify.rs: threads of low priority"),
+    call!(SYS_setresgid, "sandbox/src/creds.rs"),
+    call!(SYS_setresuid, "sandbox/src/creds.rs"),
+    call!(SYS_setsid, "monitor/src/spawn.rs"),
+    call!(SYS_setsockopt, "monitor/src/listen.rs"),
+    call!(SYS_setuid, "sandbox/src/creds.rs: finds no way back"),
+    call!(SYS_signalfd4, "monitor/src/lib.rs: signals"),
+    call!(SYS_socket, "monitor/src/listen.rs"),
+    call!(SYS_socketpair, "monitor/src/spawn.rs: links"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_stat, "libc: ld.so"),
+    call!(SYS_statfs, "monitor/src/config"),
+    call!(SYS_sysinfo, "libc: qsort"),
+    call!(SYS_tgkill, "libc: abort, and the C library's raise in every child"),
+    call!(SYS_timerfd_create, "monitor/src/lib.rs: back-off of respawns"),
+    call!(SYS_timerfd_settime, "monitor/src/lib.rs: back-off of respawns"),
+    call!(SYS_umask, "monitor/src/listen.rs; monitor/broker/src/main.rs"),
+    call!(SYS_umount2, "sandbox/src/mounts.rs"),
+    call!(SYS_uname, "libc: start-up"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_unlink, "monitor/src/listen.rs: a stale socket"),
+    call!(SYS_unshare, "sandbox/src/mounts.rs"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_vfork, "std: process::Command"),
+    call!(SYS_wait4, "monitor/src/reap.rs"),
+    call!(SYS_waitid, "monitor/src/reap.rs"),
+];
+const _: () = assert!(!CALLS.is_empty());

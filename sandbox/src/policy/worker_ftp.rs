@@ -1,0 +1,76 @@
+//! The worker: an event loop over client sockets and descriptors it was handed. No path, no new socket, no program, no process.
+//!
+//! Left out on purpose, for Landlock does not refuse them on descriptors a worker holds: fchmod, fchown, fsetxattr, flock,
+//! fchdir, getdents64, and all calls that take a path. A worker's listening sockets are shared with the other workers, so
+//! shutdown(2) closes sending only (`SHUT_RD` would end the listener for everybody) and setsockopt(2) keeps off filters.
+
+use libc::{
+    F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL, F_SETPIPE_SZ, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP,
+    MSG_FASTOPEN, SHUT_WR, SO_ATTACH_BPF, SO_ATTACH_FILTER, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF,
+    SO_BINDTODEVICE, SO_BINDTOIFINDEX, SOL_SOCKET, TCP_ULP,
+};
+
+use super::{Row, arg, call, when};
+
+/// ioctl(2) takes its request as `int` here: both fit.
+const FIONBIO: libc::c_int = 0x5421;
+const FIONREAD: libc::c_int = 0x541b;
+
+/// Rows of both worker roles.
+pub const CALLS: &[Row] = &[
+    call!(SYS_accept4, "worker/src/event.rs accepts on the monitor's listeners"),
+    call!(SYS_epoll_create1, "worker/src/event.rs"),
+    call!(SYS_epoll_ctl, "worker/src/event.rs"),
+    call!(SYS_epoll_pwait, "worker/src/event.rs, as libc spells it on aarch64"),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_epoll_wait, "worker/src/event.rs"),
+    call!(SYS_eventfd2, "worker/src/event.rs wakes the loop from a helper thread"),
+    call!(SYS_fadvise64, "worker/src/transfer/sendfile.rs announces what it will read"),
+    call!(SYS_fallocate, "worker/src/ftp/cmd/allo.rs"),
+    when!(
+        SYS_fcntl,
+        [arg(1).one_of(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL, F_SETPIPE_SZ])],
+        "worker/src/event.rs: non-blocking, copies of descriptors; worker/src/transfer/splice.rs: wide pipes"
+    ),
+    call!(SYS_fdatasync, "worker/src/transfer ends an upload"),
+    call!(SYS_fsync, "worker/src/transfer ends an upload"),
+    call!(SYS_ftruncate, "worker/src/transfer cuts a restarted upload"),
+    call!(SYS_getpeername, "worker/src/session.rs"),
+    call!(SYS_getsockname, "worker/src/session.rs"),
+    call!(SYS_getsockopt, "worker/src/event.rs: SO_ERROR after a connect by the monitor"),
+    when!(SYS_ioctl, [arg(1).one_of(&[FIONBIO, FIONREAD])], "worker/src/event.rs: sockets of std and mio"),
+    call!(SYS_pipe2, "worker/src/transfer/splice.rs"),
+    call!(SYS_pread64, "worker/src/transfer/pooled.rs"),
+    call!(SYS_preadv, "worker/src/transfer/pooled.rs"),
+    call!(SYS_preadv2, "worker/src/transfer asks whether data is in the page cache"),
+    call!(SYS_pwrite64, "worker/src/transfer/pooled.rs"),
+    call!(SYS_pwritev, "worker/src/transfer/pooled.rs"),
+    call!(SYS_pwritev2, "worker/src/transfer/pooled.rs"),
+    call!(SYS_readv, "worker/src/session.rs"),
+    call!(SYS_recvfrom, "worker/src/session.rs"),
+    call!(SYS_sendfile, "worker/src/transfer/sendfile.rs"),
+    when!(
+        SYS_sendto,
+        [arg(3).without(MSG_FASTOPEN), arg(4).null()],
+        "worker/src/session.rs; an address or MSG_FASTOPEN would connect"
+    ),
+    when!(
+        SYS_setsockopt,
+        [
+            arg(1).one_of(&[SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP]),
+            arg(2).none_of(&[
+                SO_ATTACH_BPF,
+                SO_ATTACH_FILTER,
+                SO_ATTACH_REUSEPORT_CBPF,
+                SO_ATTACH_REUSEPORT_EBPF,
+                SO_BINDTODEVICE,
+                SO_BINDTOIFINDEX,
+                TCP_ULP,
+            ]),
+        ],
+        "worker/src/session.rs: TCP_NODELAY, keep-alive, buffer sizes"
+    ),
+    when!(SYS_shutdown, [arg(1).one_of(&[SHUT_WR])], "worker/src/session.rs ends a connection; never a listener"),
+    call!(SYS_splice, "worker/src/transfer/splice.rs"),
+];
+const _: () = assert!(!CALLS.is_empty());
