@@ -18,6 +18,7 @@
 
 pub mod call;
 pub mod channel;
+pub mod ledger;
 pub mod link;
 pub mod types;
 pub mod wire;
