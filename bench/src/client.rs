@@ -1,0 +1,233 @@
+//! The client that plays against every server: blocking sockets, no copy, as little work of its own as there can be.
+//!
+//! A download is received with MSG_TRUNC, which makes TCP drop the bytes inside the kernel (tcp(7)); an upload is a
+//! sendfile from tmpfs. Data connections are passive (EPSV, RFC 2428 section 3).
+//! Every wait is bounded: by the socket's time limit, and by the deadline of the timed section.
+//! Not here: checking of contents; the rows compare sizes.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use rustix::net::RecvFlags;
+
+use crate::error::{Call, Error, Result};
+
+/// No single wait is longer than this, seconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// One receive takes at most so many bytes.
+const PIECE: usize = 1 << 20;
+/// Longest reply that is read, bytes.
+const LONGEST_REPLY: usize = 64 << 10;
+
+/// One control connection.
+#[derive(Debug)]
+pub struct Session {
+    control: TcpStream,
+    deadline: Instant,
+    /// What was received and not yet taken.
+    inbox: Vec<u8>,
+    /// Room that a receive may pretend to fill.
+    room: Vec<u8>,
+}
+
+impl Session {
+    /// Connects and reads the greeting.
+    ///
+    /// # Errors
+    /// Nobody listens, or the greeting is not 220.
+    pub fn connect(port: u16, deadline: Instant) -> Result<Self> {
+        let control = dial(port)?;
+        control.set_nodelay(true).call(|| "set TCP_NODELAY".into())?;
+        let mut session = Self { control, deadline, inbox: Vec::with_capacity(512), room: Vec::new() };
+        session.expect("(connect)", &[220])?;
+        Ok(session)
+    }
+
+    /// USER and PASS, then TYPE I.
+    ///
+    /// # Errors
+    /// The login is refused.
+    pub fn login(&mut self, user: &str, password: &str) -> Result<()> {
+        self.enter(user, password)?;
+        self.command("TYPE I", &[200]).map(drop)
+    }
+
+    /// USER and PASS alone.
+    ///
+    /// # Errors
+    /// The login is refused.
+    pub fn enter(&mut self, user: &str, password: &str) -> Result<()> {
+        self.command(&format!("USER {user}"), &[331])?;
+        self.send(&format!("PASS {password}"))?;
+        self.expect("PASS", &[230]).map(drop)
+    }
+
+    /// Gives the next timed section its own deadline.
+    pub fn until(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+    }
+
+    /// Sends a command and takes its reply, which must have one of `codes`.
+    ///
+    /// # Errors
+    /// Another code, a closed connection, the time limit.
+    pub fn command(&mut self, line: &str, codes: &[u16]) -> Result<String> {
+        self.send(line)?;
+        self.expect(line, codes)
+    }
+
+    /// RETR; the number of bytes that came.
+    ///
+    /// # Errors
+    /// A reply out of the ordinary, the time limit.
+    pub fn download(&mut self, name: &str) -> Result<u64> {
+        let data = self.passive()?;
+        self.command(&format!("RETR {name}"), &[150, 125])?;
+        self.room.resize(PIECE, 0);
+        let mut total = 0;
+        loop {
+            let (_, got) =
+                rustix::net::recv(&data, &mut self.room[..], RecvFlags::TRUNC).call(|| format!("receive {name}"))?;
+            if got == 0 {
+                break;
+            }
+            total += got as u64;
+            self.in_time(name)?;
+        }
+        drop(data);
+        self.expect("RETR", &[226, 250])?;
+        Ok(total)
+    }
+
+    /// STOR of the first `len` bytes of `source`.
+    ///
+    /// # Errors
+    /// A reply out of the ordinary, the time limit.
+    pub fn upload(&mut self, name: &str, source: &File, len: u64) -> Result<()> {
+        let data = self.passive()?;
+        self.command(&format!("STOR {name}"), &[150, 125])?;
+        let mut offset = 0;
+        while offset < len {
+            let piece = usize::try_from(len - offset).unwrap_or(usize::MAX).min(16 * PIECE);
+            let sent = rustix::fs::sendfile(&data, source, Some(&mut offset), piece).call(|| format!("send {name}"))?;
+            if sent == 0 {
+                return Err(Error::Other(format!("the source of {name} is shorter than {len} bytes")));
+            }
+            self.in_time(name)?;
+        }
+        drop(data);
+        self.expect("STOR", &[226, 250]).map(drop)
+    }
+
+    /// QUIT, and waits for the farewell.
+    ///
+    /// # Errors
+    /// Another reply than 221.
+    pub fn quit(mut self) -> Result<()> {
+        self.command("QUIT", &[221]).map(drop)
+    }
+
+    fn passive(&mut self) -> Result<TcpStream> {
+        let reply = self.command("EPSV", &[229])?;
+        let port = epsv_port(&reply).ok_or_else(|| Error::Reply { sent: "EPSV".into(), got: reply })?;
+        dial(port)
+    }
+
+    fn send(&mut self, line: &str) -> Result<()> {
+        let verb = line.split(' ').next().unwrap_or_default();
+        self.control.write_all(format!("{line}\r\n").as_bytes()).call(|| format!("send {verb}"))
+    }
+
+    fn expect(&mut self, sent: &str, codes: &[u16]) -> Result<String> {
+        loop {
+            if let Some(len) = reply_length(&self.inbox) {
+                let reply: Vec<u8> = self.inbox.drain(..len).collect();
+                let got = String::from_utf8_lossy(&reply).into_owned();
+                return if code_of(&reply).is_some_and(|c| codes.contains(&c)) {
+                    Ok(got)
+                } else {
+                    Err(Error::Reply { sent: sent.into(), got })
+                };
+            }
+            let mut piece = [0_u8; 1024];
+            let got = self.control.read(&mut piece).call(|| format!("reply to {sent}"))?;
+            if got == 0 || self.inbox.len() > LONGEST_REPLY {
+                let got = format!("(closed or endless) {}", String::from_utf8_lossy(&self.inbox));
+                return Err(Error::Reply { sent: sent.into(), got });
+            }
+            self.inbox.extend_from_slice(&piece[..got]);
+            self.in_time(sent)?;
+        }
+    }
+
+    fn in_time(&self, what: &str) -> Result<()> {
+        if Instant::now() < self.deadline { Ok(()) } else { Err(Error::Late(what.to_owned())) }
+    }
+}
+
+/// Opens a file that uploads are fed from, and checks that it can be read.
+///
+/// # Errors
+/// It is not there.
+pub fn source(path: &std::path::Path) -> Result<File> {
+    let file = File::open(path).call(|| format!("open {}", path.display()))?;
+    file.read_at(&mut [0], 0).call(|| format!("read {}", path.display()))?;
+    Ok(file)
+}
+
+fn dial(port: u16) -> Result<TcpStream> {
+    let what = || format!("connect to port {port}");
+    let stream = TcpStream::connect(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).call(what)?;
+    stream.set_read_timeout(Some(PATIENCE)).call(what)?;
+    stream.set_write_timeout(Some(PATIENCE)).call(what)?;
+    Ok(stream)
+}
+
+/// The port in `229 text (|||6446|)`.
+fn epsv_port(reply: &str) -> Option<u16> {
+    let (_, rest) = reply.split_once('(')?;
+    let (inner, _) = rest.split_once(')')?;
+    let mark = inner.chars().next()?;
+    inner.split(mark).nth(3)?.parse().ok()
+}
+
+/// The length of the first whole reply, which may have several lines (RFC 959 section 4.2).
+fn reply_length(inbox: &[u8]) -> Option<usize> {
+    let code = inbox.get(..3)?;
+    let mut start = 0;
+    loop {
+        let line = inbox.get(start..)?;
+        let end = line.iter().position(|&b| b == b'\n')? + 1;
+        let is_last = line.get(..3) == Some(code) && line.get(3) != Some(&b'-');
+        start += end;
+        if is_last {
+            return Some(start);
+        }
+    }
+}
+
+fn code_of(reply: &[u8]) -> Option<u16> {
+    std::str::from_utf8(reply.get(..3)?).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_of_many_lines_ends_at_its_code_and_a_space() {
+        let inbox = b"220-Welcome\r\n 220 not yet\r\n220-still\r\n220 now\r\n331 next\r\n";
+        assert_eq!(reply_length(inbox), Some(inbox.len() - 10));
+        assert_eq!(reply_length(b"226 cut sh"), None);
+    }
+
+    #[test]
+    fn the_port_of_an_epsv_reply_is_found_whatever_the_delimiter() {
+        assert_eq!(epsv_port("229 Entering Extended Passive Mode (|||6446|)\r\n"), Some(6446));
+        assert_eq!(epsv_port("229 ok (!!!21000!)\r\n"), Some(21000));
+        assert_eq!(epsv_port("229 none\r\n"), None);
+    }
+}

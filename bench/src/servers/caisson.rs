@@ -1,0 +1,49 @@
+//! Caisson: the release build beside this program, started as root with real uids.
+//!
+//! This is the one place where the bench writes Caisson's configuration.
+
+use std::process::Command;
+
+use super::{Kind, Ports, Role, missing_file};
+use crate::error::Result;
+use crate::site::{Place, USER, run};
+
+pub(super) const KIND: Kind = Kind {
+    name: "caisson",
+    role: Role::Ours,
+    missing: |place| missing_file(place.programs.join("caissond"), "caisson: not built"),
+    version,
+    command,
+    idle_most: 5000,
+    idle_reason: "",
+};
+
+fn version(place: &Place) -> String {
+    run(Command::new(place.programs.join("caissond")).arg("--version"), "")
+        .unwrap_or_else(|_| env!("CARGO_PKG_VERSION").into())
+}
+
+fn command(place: &Place, ports: &Ports) -> Result<Command> {
+    let hash =
+        run(Command::new(place.programs.join("caissonctl")).arg("hash-password"), &format!("{}\n", place.password))?;
+    let users = format!(
+        "[[user]]\nname = \"{USER}\"\npassword = \"{hash}\"\nhome = \"{home}\"\nuid = {uid}\ngid = {gid}\n",
+        home = place.data.display(),
+        uid = place.uid,
+        gid = place.gid,
+    );
+    let users = place.write("users.toml", &users)?;
+    let text = format!(
+        "users = \"{users}\"\n\n[[listen]]\nprotocol = \"ftp\"\naddress = \"127.0.0.1:{control}\"\n\n\
+         [passive]\nports = \"{first}-{last}\"\n\n\
+         [limits]\nconnections = 20000\nper_address = 20000\nper_account = 20000\n",
+        users = users.display(),
+        control = ports.control,
+        first = ports.first,
+        last = ports.last,
+    );
+    let file = place.write("caisson.toml", &text)?;
+    let mut command = Command::new(place.programs.join("caissond"));
+    command.arg("-f").arg(file);
+    Ok(command)
+}

@@ -1,0 +1,45 @@
+//! ProFTPD (Debian package, unpacked): a virtual user of an AuthUserFile, in a chroot.
+//!
+//! mod_delay is off: it would slow logins on purpose.
+
+use std::process::Command;
+
+use super::{Kind, Ports, Role, debian_version, missing_file};
+use crate::error::Result;
+use crate::site::{Place, USER};
+
+pub(super) const KIND: Kind = Kind {
+    name: "proftpd",
+    role: Role::Peer,
+    missing: |place| missing_file(place.peers.join("proftpd-core/usr/sbin/proftpd"), "bench/run fetches it"),
+    version: |place| debian_version(place, "proftpd-core"),
+    command,
+    idle_most: 1000,
+    idle_reason: "one process for each session: 5,000 sessions would be 5,000 processes",
+};
+
+fn command(place: &Place, ports: &Ports) -> Result<Command> {
+    let user = format!("{USER}:{}:{}:{}::{}:/bin/false\n", place.hash, place.uid, place.gid, place.data.display());
+    let users = place.write("proftpd.passwd", &user)?;
+    let group = place.write("proftpd.group", &format!("{USER}:x:{}:\n", place.gid))?;
+    let text = format!(
+        "ServerName bench\nServerType standalone\nUseIPv6 off\nDefaultAddress 127.0.0.1\nPort {control}\n\
+         User {USER}\nGroup {USER}\nUmask 022\nMaxInstances none\nMaxClients none\n\
+         AuthOrder mod_auth_file.c\nAuthUserFile {users}\nAuthGroupFile {group}\nRequireValidShell off\n\
+         DefaultRoot ~\nAllowOverwrite on\nUseSendfile on\nPassivePorts {first} {last}\n\
+         TimeoutIdle 3600\nTimeoutLogin 3600\nTimeoutNoTransfer 3600\nTimeoutStalled 3600\n\
+         UseReverseDNS off\nWtmpLog off\nTransferLog none\nSystemLog none\n\
+         PidFile {conf}/proftpd.pid\nScoreboardFile {conf}/proftpd.scoreboard\nDelayEngine off\n\
+         <Limit LOGIN>\n  AllowAll\n</Limit>\n",
+        control = ports.control,
+        users = users.display(),
+        group = group.display(),
+        first = ports.first,
+        last = ports.last,
+        conf = place.conf.display(),
+    );
+    let file = place.write("proftpd.conf", &text)?;
+    let mut command = Command::new(place.peers.join("proftpd-core/usr/sbin/proftpd"));
+    command.arg("--nodaemon").arg("--config").arg(file);
+    Ok(command)
+}

@@ -1,0 +1,41 @@
+//! vsftpd (Debian package, unpacked): a system user, checked by PAM, in a chroot.
+//!
+//! Its own sandbox switches (seccomp_sandbox, isolate_network, isolate) keep their defaults.
+
+use std::process::Command;
+
+use super::{Kind, Ports, Role, debian_version, missing_file};
+use crate::error::Result;
+use crate::site::{PAM_SERVICE, Place, USER};
+
+pub(super) const KIND: Kind = Kind {
+    name: "vsftpd",
+    role: Role::Peer,
+    missing: |place| missing_file(place.peers.join("vsftpd/usr/sbin/vsftpd"), "bench/run fetches it"),
+    version: |place| debian_version(place, "vsftpd"),
+    command,
+    idle_most: 1000,
+    idle_reason: "two processes for each session: 5,000 sessions would be 10,000 processes",
+};
+
+fn command(place: &Place, ports: &Ports) -> Result<Command> {
+    let text = format!(
+        "listen=YES\nlisten_ipv6=NO\nlisten_address=127.0.0.1\nlisten_port={control}\nbackground=NO\n\
+         max_clients=0\nmax_per_ip=0\n\
+         anonymous_enable=NO\nlocal_enable=YES\nwrite_enable=YES\nlocal_umask=022\n\
+         chroot_local_user=YES\nallow_writeable_chroot=YES\nlocal_root={data}\n\
+         pam_service_name={PAM_SERVICE}\nnopriv_user={USER}\nsecure_chroot_dir={empty}\n\
+         use_sendfile=YES\npasv_min_port={first}\npasv_max_port={last}\nconnect_from_port_20=NO\n\
+         idle_session_timeout=3600\ndata_connection_timeout=3600\n\
+         tcp_wrappers=NO\nxferlog_enable=NO\n",
+        control = ports.control,
+        first = ports.first,
+        last = ports.last,
+        data = place.data.display(),
+        empty = place.empty.display(),
+    );
+    let file = place.write("vsftpd.conf", &text)?;
+    let mut command = Command::new(place.peers.join("vsftpd/usr/sbin/vsftpd"));
+    command.arg(file);
+    Ok(command)
+}

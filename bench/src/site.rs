@@ -1,0 +1,240 @@
+//! The place of a run: a folder on tmpfs, one system user, one PAM file. Made and removed by the keeper.
+//!
+//! One run at a time: a lock says so, and what a killed run left behind is removed by the next.
+//! The user cannot log in to the machine: its shell refuses, and its password is drawn anew for every run.
+
+use std::fs::{self, File, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::error::{Call, Error, Result};
+use crate::plan::{MIB, Plan};
+
+/// The system user the servers act for.
+pub const USER: &str = "caisson-bench";
+const DIR: &str = "/dev/shm/caisson-bench";
+const LOCK: &str = "/run/caisson-bench.lock";
+/// The PAM service that vsftpd is told to ask.
+pub const PAM_SERVICE: &str = "caisson-bench";
+const PAM_FILE: &str = "/etc/pam.d/caisson-bench";
+const PAM_TEXT: &str = "auth required pam_unix.so\naccount required pam_unix.so\n";
+
+/// Removes everything again when dropped.
+#[derive(Debug)]
+pub struct Site {
+    _lock: File,
+}
+
+impl Site {
+    /// Makes folder, user and PAM file.
+    ///
+    /// # Errors
+    /// Not root, another run is going on, or one of them cannot be made.
+    pub fn make() -> Result<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(Error::Other(
+                "needs root: the servers change their uid, and a user is added for the run".into(),
+            ));
+        }
+        let lock = File::create(LOCK).call(|| format!("create {LOCK}"))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| Error::Other(format!("another run holds {LOCK}")))?;
+        remove();
+        let site = Self { _lock: lock };
+        fs::create_dir(DIR).call(|| format!("mkdir {DIR}"))?;
+        for folder in ["conf", "log", "empty", "data"] {
+            let path = Path::new(DIR).join(folder);
+            fs::create_dir(&path).call(|| format!("mkdir {}", path.display()))?;
+        }
+        fs::set_permissions(Path::new(DIR).join("conf"), Permissions::from_mode(0o711)).call(|| "chmod conf".into())?;
+        make_user()?;
+        fs::write(PAM_FILE, PAM_TEXT).call(|| format!("write {PAM_FILE}"))?;
+        Ok(site)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        remove();
+        let _ = fs::remove_file(LOCK);
+    }
+}
+
+fn remove() {
+    let _ = fs::remove_dir_all(DIR);
+    let _ = fs::remove_file(PAM_FILE);
+    if matches!(nix::unistd::User::from_name(USER), Ok(Some(_)))
+        && let Err(fault) = run(Command::new("userdel").arg(USER), "")
+    {
+        eprintln!("bench: the user {USER} is left behind: {fault}");
+    }
+}
+
+fn make_user() -> Result<()> {
+    let data = format!("{DIR}/data");
+    run(
+        Command::new("useradd")
+            .args(["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin"])
+            .args(["--home-dir", &data, USER]),
+        "",
+    )?;
+    let mut seed = [0_u8; 16];
+    File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut seed)).call(|| "read /dev/urandom".into())?;
+    let password: String = seed.iter().map(|b| format!("{b:02x}")).collect();
+    // md5crypt: the cheapest hash that all of the peers take, so a login costs them as little as it can.
+    let script = r#"chomp(my $p = <STDIN>); print crypt($p, '$1$caisson$')"#;
+    let hash = run(Command::new("perl").args(["-e", script]), &format!("{password}\n"))?;
+    run(Command::new("chpasswd").arg("-e"), &format!("{USER}:{hash}\n"))?;
+    for (name, text) in [("password", &password), ("hash", &hash)] {
+        let path = format!("{DIR}/conf/{name}");
+        fs::write(&path, text).call(|| format!("write {path}"))?;
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).call(|| format!("chmod {path}"))?;
+    }
+    let user = account()?;
+    chown(&data, Some(user.uid.as_raw()), Some(user.gid.as_raw())).call(|| format!("chown {data}"))
+}
+
+fn account() -> Result<nix::unistd::User> {
+    nix::unistd::User::from_name(USER)
+        .call(|| format!("look up {USER}"))?
+        .ok_or_else(|| Error::Other(format!("the user {USER} does not exist")))
+}
+
+/// Runs a program with `input` on its standard input; what it printed.
+///
+/// # Errors
+/// It cannot be started or did not succeed; the error carries its standard error.
+pub fn run(command: &mut Command, input: &str) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .call(|| format!("start {name}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(input.as_bytes()).call(|| format!("write to {name}"))?;
+    }
+    let output = child.wait_with_output().call(|| format!("wait for {name}"))?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Error::Other(format!("{name} failed ({}): {words}", output.status)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The measurer's view of the place.
+#[derive(Debug)]
+pub struct Place {
+    /// Configuration files of the servers.
+    pub conf: PathBuf,
+    /// What the servers print.
+    pub log: PathBuf,
+    /// An empty folder that nobody may write.
+    pub empty: PathBuf,
+    /// The home of the user: the files that are moved.
+    pub data: PathBuf,
+    /// The user's numbers.
+    pub uid: u32,
+    /// The user's group.
+    pub gid: u32,
+    /// Its password of this run.
+    pub password: String,
+    /// The password in crypt(5) form.
+    pub hash: String,
+    /// Where the peers were unpacked.
+    pub peers: PathBuf,
+    /// Where Caisson's programs are.
+    pub programs: PathBuf,
+}
+
+impl Place {
+    /// Finds what the keeper made.
+    ///
+    /// # Errors
+    /// There is no such place: the measurer was started by hand.
+    pub fn find(peers: &Path, programs: &Path) -> Result<Self> {
+        let dir = Path::new(DIR);
+        let user = account()?;
+        let read = |name: &str| {
+            let path = dir.join("conf").join(name);
+            fs::read_to_string(&path).call(|| format!("read {}", path.display()))
+        };
+        let absolute = |path: &Path| std::path::absolute(path).call(|| format!("resolve {}", path.display()));
+        Ok(Self {
+            conf: dir.join("conf"),
+            log: dir.join("log"),
+            empty: dir.join("empty"),
+            data: dir.join("data"),
+            uid: user.uid.as_raw(),
+            gid: user.gid.as_raw(),
+            password: read("password")?,
+            hash: read("hash")?,
+            peers: absolute(peers)?,
+            programs: absolute(programs)?,
+        })
+    }
+
+    /// Writes a server's configuration file, readable by root only.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.conf.join(name);
+        let what = || format!("write {}", path.display());
+        fs::write(&path, text).call(what)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).call(what)?;
+        Ok(path)
+    }
+
+    /// Makes the files that are downloaded: `big.bin`, `part.bin`, `s0000.bin` and so on.
+    ///
+    /// # Errors
+    /// They cannot be written: most likely /dev/shm is too small.
+    pub fn fill(&self, plan: &Plan) -> Result<()> {
+        let mut block = vec![0_u8; usize::try_from(MIB).unwrap_or(1 << 20)];
+        File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut block)).call(|| "read /dev/urandom".into())?;
+        self.file("big.bin", plan.big, &block)?;
+        self.file("part.bin", plan.part, &block)?;
+        for number in 0..plan.small {
+            self.file(&small_name('s', number), plan.small_len, &block)?;
+        }
+        Ok(())
+    }
+
+    fn file(&self, name: &str, len: u64, block: &[u8]) -> Result<()> {
+        let path = self.data.join(name);
+        let what = || format!("write {}", path.display());
+        let mut file = File::create(&path).call(what)?;
+        let mut left = len;
+        while left > 0 {
+            let piece = usize::try_from(left).unwrap_or(usize::MAX).min(block.len());
+            file.write_all(&block[..piece]).call(what)?;
+            left -= piece as u64;
+        }
+        chown(&path, Some(self.uid), Some(self.gid)).call(what)
+    }
+
+    /// Removes an uploaded file if it is there.
+    pub fn forget(&self, name: &str) {
+        let _ = fs::remove_file(self.data.join(name));
+    }
+
+    /// Checks that an upload arrived whole.
+    ///
+    /// # Errors
+    /// It is missing or has another size.
+    pub fn expect(&self, name: &str, len: u64) -> Result<()> {
+        let found = fs::metadata(self.data.join(name)).call(|| format!("stat {name}"))?.size();
+        if found == len { Ok(()) } else { Err(Error::Other(format!("{name} has {found} bytes, expected {len}"))) }
+    }
+}
+
+/// The name of the small file `number`; `kind` is `s` for those that are downloaded, `u` for uploads.
+pub fn small_name(kind: char, number: usize) -> String {
+    format!("{kind}{number:04}.bin")
+}
