@@ -1,0 +1,55 @@
+//! Where a byte first occurs: the end of an FTP command, the next line of a text.
+
+#[cfg(all(feature = "asm", target_arch = "aarch64"))]
+#[allow(unsafe_code, reason = "calls assembly")]
+mod aarch64;
+pub(crate) mod scalar;
+#[cfg(all(feature = "asm", target_arch = "x86_64"))]
+#[allow(unsafe_code, reason = "calls assembly")]
+mod x86_64;
+
+use crate::dispatch::{self, Variant};
+
+/// Signature of every variant.
+pub type Run = fn(&[u8], u8) -> Option<usize>;
+
+const SCALAR: Variant<Run> = Variant::new("scalar", scalar::find_byte);
+
+#[cfg(all(feature = "asm", target_arch = "x86_64"))]
+pub(crate) const BASELINE: Variant<Run> = x86_64::SSE2;
+#[cfg(all(feature = "asm", target_arch = "aarch64"))]
+pub(crate) const BASELINE: Variant<Run> = aarch64::NEON;
+#[cfg(not(all(feature = "asm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub(crate) const BASELINE: Variant<Run> = SCALAR;
+
+/// From this length on, in bytes, a wider variant repays the look at [`dispatch`].
+const LONG: usize = 128;
+
+/// Index of the first `needle` in `hay`.
+#[inline]
+#[must_use]
+pub fn find_byte(hay: &[u8], needle: u8) -> Option<usize> {
+    if hay.len() < LONG {
+        (dispatch::BASELINE.find_byte)(hay, needle)
+    } else {
+        (dispatch::picked().find_byte)(hay, needle)
+    }
+}
+
+/// Index of the first LF in `hay`.
+#[inline]
+#[must_use]
+pub fn find_newline(hay: &[u8]) -> Option<usize> {
+    find_byte(hay, b'\n')
+}
+
+/// Every variant this CPU can run, slowest first, for tests and the bench.
+#[must_use]
+pub fn variants() -> Vec<Variant<Run>> {
+    let mut list = vec![SCALAR];
+    #[cfg(all(feature = "asm", target_arch = "x86_64"))]
+    list.extend([Some(x86_64::SSE2), x86_64::avx2()].into_iter().flatten());
+    #[cfg(all(feature = "asm", target_arch = "aarch64"))]
+    list.push(aarch64::NEON);
+    list
+}
