@@ -47,6 +47,18 @@ pub(crate) fn forbid_core_dumps() -> Result<(), Error> {
         .map_err(Error::fault("prctl(PR_SET_DUMPABLE)"))
 }
 
+/// Keeps malloc to one arena, for all threads to come.
+///
+/// glibc's malloc opens `/proc/sys/vm/overcommit_memory` when a thread's own arena shrinks for the first time, and after the
+/// seal that open would kill the process. One arena is smaller as well.
+pub(crate) fn use_one_arena() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: sets an integer inside malloc; the process has one thread (lib.rs has checked).
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
 /// Becomes `ids` and gives up every capability the role does not keep; then reads all of it back.
 pub(crate) fn drop_to(role: Role, ids: Option<&Ids>) -> Result<(), Error> {
     let keep = kept(role);

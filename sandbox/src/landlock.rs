@@ -1,8 +1,10 @@
-//! The Landlock domain of each role: nothing of the file system but a broker's root, no TCP, no signals to strangers.
+//! The Landlock domain of each child: nothing of the file system but a broker's root, no TCP, no signals to strangers.
 //!
 //! Applies to the calling thread and to those it makes afterwards, so it comes before the first thread.
 //! Landlock leaves path-based stat, chmod, chown, utime and setxattr alone, and descriptors opened before: seccomp has those.
 //! Rows of the policy: which access rights each of [`Rights`] stands for.
+
+use std::os::fd::OwnedFd;
 
 use ::landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath,
@@ -31,12 +33,15 @@ const WHAT: &str = "Landlock";
 
 /// Puts the calling thread into the role's domain.
 pub(crate) fn restrict(role: Role, root: Root<'_>, rights: &Rights, report: &mut Report) -> Result<(), Error> {
-    let status = build(role, root, rights).map_err(|e| Error::unenforced(WHAT, e))?;
+    if role == Role::Monitor {
+        return require();
+    }
+    let status = build(root, rights).map_err(|e| Error::unenforced(WHAT, e))?;
     let LandlockStatus::Available { effective_abi, .. } = status.landlock else {
-        return Err(Error::unenforced(WHAT, "the kernel has no Landlock, or leaves it out of its lsm= list"));
+        return Err(missing());
     };
     if effective_abi < LEAST {
-        return Err(Error::unenforced(WHAT, "the kernel is older than Linux 5.19"));
+        return Err(missing());
     }
     for (abi, what) in LATER {
         if effective_abi < *abi {
@@ -48,22 +53,36 @@ pub(crate) fn restrict(role: Role, root: Root<'_>, rights: &Rights, report: &mut
             ));
         }
     }
-    // The monitor's domain has scopes only, and those are younger than LEAST.
-    let empty = role == Role::Monitor && effective_abi < ABI::V6;
-    if status.ruleset == RulesetStatus::NotEnforced && !empty {
-        return Err(Error::Broken(WHAT));
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err(Error::Broken(WHAT)),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-fn build(role: Role, root: Root<'_>, rights: &Rights) -> Result<RestrictionStatus, RulesetError> {
-    let scoped = Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::from_all(NEWEST))?;
-    if role == Role::Monitor {
-        // A domain that handles file access forbids mounts to all descendants, and children have to mount.
-        return scoped.create()?.restrict_self();
-    }
-    let ruleset =
-        scoped.handle_access(AccessFs::from_all(NEWEST))?.handle_access(AccessNet::from_all(NEWEST))?.create()?;
+/// The monitor has no domain: it only makes sure, before it starts anybody, that its children can have theirs.
+///
+/// Descendants share their ancestors' domains. One that handles file access forbids them every mount; and *any* domain, even of
+/// scopes alone, denies `LANDLOCK_ACCESS_FS_REFER`, so no broker could rename into another directory (landlock(7)).
+fn require() -> Result<(), Error> {
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(LEAST))
+        .and_then(Ruleset::create)
+        .map_err(|_| missing())?;
+    Option::<OwnedFd>::from(ruleset).map(drop).ok_or_else(missing)
+}
+
+fn missing() -> Error {
+    Error::unenforced(WHAT, "it needs Linux 5.19, built with Landlock and with landlock in its lsm= list")
+}
+
+fn build(root: Root<'_>, rights: &Rights) -> Result<RestrictionStatus, RulesetError> {
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?;
     let access = granted(rights);
     match root {
         Root::Directory(directory) if !access.is_empty() => {

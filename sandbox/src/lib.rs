@@ -186,6 +186,7 @@ pub fn confine(c: &Confinement<'_>) -> Result<Confined, Error> {
     if creds::threads()? != 1 {
         return Err(Error::Refused("confine must come before the first thread"));
     }
+    creds::use_one_arena();
     if privileged {
         report.settle(c.enforcement, mounts::enter(c.root, &c.rights))?;
     } else if c.role != Role::Monitor {

@@ -1,0 +1,133 @@
+//! The policies as data: sorted, unique, every row with a reason, the monitor's a superset of everybody's.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use sandbox::policy::{Row, Test, calls};
+use sandbox::{Role, attempts};
+
+/// Prefixes of reasons that name what the C library or the Rust runtime does unasked.
+const UNASKED: [&str; 2] = ["libc: ", "std: "];
+
+fn groups() -> Vec<(Role, &'static [Row])> {
+    Role::ALL.into_iter().flat_map(|role| calls(role).into_iter().map(move |group| (role, group))).collect()
+}
+
+#[test]
+fn rows_are_sorted_and_unique() {
+    for (role, group) in groups() {
+        for pair in group.windows(2) {
+            assert!(pair[0].symbol < pair[1].symbol, "{role:?}: {} before {}", pair[0].symbol, pair[1].symbol);
+        }
+    }
+}
+
+#[test]
+fn no_call_is_in_two_groups_of_a_role() {
+    for role in Role::ALL {
+        let mut seen = HashSet::new();
+        for row in calls(role).into_iter().flatten() {
+            assert!(seen.insert(row.number), "{role:?}: {} twice", row.symbol);
+        }
+    }
+}
+
+#[test]
+fn every_reason_names_a_crate_folder_or_what_the_runtime_does() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    for (role, group) in groups() {
+        for row in group {
+            let file = row.reason.split([' ', ';', ':', ',']).find(|word| word.contains('/'));
+            // A file of the tree in examples, under the src folder of a crate that exists.
+            let named = file.is_some_and(|f| f.split_once("/src").is_some_and(|(c, _)| root.join(c).is_dir()));
+            let unasked = UNASKED.iter().any(|p| row.reason.starts_with(p) && row.reason.len() > p.len());
+            assert!(named || unasked, "{role:?}: {}: {:?}", row.symbol, row.reason);
+        }
+    }
+}
+
+#[test]
+fn conditions_look_at_arguments_that_exist() {
+    for (role, group) in groups() {
+        for cond in group.iter().flat_map(|row| row.when) {
+            assert!(cond.arg < 6, "{role:?}");
+            let empty = matches!(cond.test, Test::OneOf(v) | Test::NoneOf(v) if v.is_empty());
+            assert!(!empty, "{role:?}");
+        }
+    }
+}
+
+#[test]
+fn no_worker_has_a_call_that_takes_a_path_or_makes_a_socket_or_process() {
+    let forbidden = [
+        "open",
+        "openat",
+        "openat2",
+        "creat",
+        "stat",
+        "lstat",
+        "newfstatat",
+        "statx",
+        "access",
+        "faccessat",
+        "faccessat2",
+        "chmod",
+        "fchmod",
+        "fchmodat",
+        "fchmodat2",
+        "chown",
+        "lchown",
+        "fchown",
+        "fchownat",
+        "utime",
+        "utimes",
+        "futimesat",
+        "utimensat",
+        "setxattr",
+        "lsetxattr",
+        "fsetxattr",
+        "getxattr",
+        "truncate",
+        "statfs",
+        "chdir",
+        "fchdir",
+        "getdents64",
+        "readlink",
+        "readlinkat",
+        "socket",
+        "socketpair",
+        "connect",
+        "bind",
+        "listen",
+        "execve",
+        "execveat",
+        "fork",
+        "vfork",
+        "clone",
+        "clone3",
+        "ptrace",
+        "kill",
+        "tkill",
+        "pidfd_open",
+        "flock",
+        "memfd_create",
+        "io_uring_enter",
+        "io_uring_setup",
+        "sendmmsg",
+        "seccomp",
+    ];
+    for role in [Role::WorkerFtp, Role::WorkerSsh, Role::Authd] {
+        for row in calls(role).into_iter().flatten() {
+            assert!(!forbidden.contains(&row.name()), "{role:?}: {}", row.symbol);
+        }
+    }
+}
+
+#[test]
+fn attempts_have_unique_names_and_every_role_has_some() {
+    for role in Role::ALL {
+        let names: Vec<_> = attempts(role).map(|a| a.name).collect();
+        assert!(names.len() >= 15, "{role:?}");
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{role:?}");
+    }
+}
