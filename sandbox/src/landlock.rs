@@ -10,6 +10,8 @@ use ::landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath,
     RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::{Error, Report, Rights, Role, Root};
 
@@ -55,6 +57,15 @@ pub(crate) fn restrict(role: Role, root: Root<'_>, rights: &Rights, report: &mut
     }
     match status.ruleset {
         RulesetStatus::NotEnforced => Err(Error::Broken(WHAT)),
+        _ => verify(root),
+    }
+}
+
+/// In an empty root the domain is all that keeps `/` itself from being opened.
+fn verify(root: Root<'_>) -> Result<(), Error> {
+    let opened = || rustix::fs::open("/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    match root {
+        Root::Empty if opened().err() != Some(Errno::ACCESS) => Err(Error::Broken(WHAT)),
         _ => Ok(()),
     }
 }

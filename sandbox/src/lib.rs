@@ -4,6 +4,10 @@
 //! [`take_link`] → [`confine`] (single-threaded) → make the helper threads → [`Confined::seal`] → loop.
 //! The monitor has no link and starts at [`confine`].
 //!
+//! After the seal a child has no call that opens, makes or starts anything (a broker: nothing but openat2 and its kin). What std and
+//! libraries do unasked counts: `thread::spawn`, `available_parallelism`, `File::metadata` and `read_to_end` (statx), `TcpStream::connect`,
+//! a panic under `RUST_BACKTRACE` and `shutdown(2)` for anything but sending end a worker with `SIGSYS`.
+//!
 //! Imports no crate of ours. Reads from: its caller only. Trusts: the kernel.
 //! What a role may call is data, in `policy/`; `seccomp`, `landlock`, `creds` and `mounts` bring it into force, and each
 //! checks afterwards that it holds. Not here: who starts whom (monitor/src/spawn.rs), paths (monitor/broker/src/resolve.rs).
@@ -190,15 +194,26 @@ pub fn confine(c: &Confinement<'_>) -> Result<Confined, Error> {
     if privileged {
         report.settle(c.enforcement, mounts::enter(c.root, &c.rights))?;
     } else if c.role != Role::Monitor {
-        report.weaker.push(format!(
-            "started without root: {} keeps the uid and the mount, network and IPC namespaces of whoever started it",
-            c.role.as_str()
-        ));
+        report.weaker.push(without_root(c.role));
     }
     creds::drop_to(c.role, c.ids.as_ref())?;
     let restricted = landlock::restrict(c.role, c.root, &c.rights, &mut report);
     report.settle(c.enforcement, restricted)?;
     Ok(Confined { role: c.role, enforcement: c.enforcement, report })
+}
+
+fn without_root(role: Role) -> String {
+    let reach = match role {
+        // Neither Landlock nor a filter can tell these by their path.
+        Role::Broker => {
+            "; taken over, it could look up and chmod this user's files outside the directory, though not open them"
+        }
+        _ => "",
+    };
+    let name = role.as_str();
+    format!(
+        "started without root: {name} keeps the uid and the mount, network and IPC namespaces of whoever started it{reach}"
+    )
 }
 
 impl Confined {

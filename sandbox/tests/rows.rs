@@ -57,68 +57,21 @@ fn conditions_look_at_arguments_that_exist() {
     }
 }
 
+/// Calls that take a path, make a socket or a process, or change an object through a descriptor that was meant for reading.
+#[rustfmt::skip]
+const NEVER_WITHOUT_FILES: &[&str] = &[
+    "open", "openat", "openat2", "creat", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "chmod",
+    "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utime", "utimes", "futimesat", "utimensat",
+    "setxattr", "lsetxattr", "fsetxattr", "getxattr", "truncate", "statfs", "chdir", "fchdir", "getdents64", "readlink",
+    "readlinkat", "socket", "socketpair", "connect", "bind", "listen", "execve", "execveat", "fork", "vfork", "clone", "clone3",
+    "ptrace", "kill", "tkill", "pidfd_open", "flock", "memfd_create", "io_uring_enter", "io_uring_setup", "sendmmsg", "seccomp",
+];
+
 #[test]
 fn no_worker_has_a_call_that_takes_a_path_or_makes_a_socket_or_process() {
-    let forbidden = [
-        "open",
-        "openat",
-        "openat2",
-        "creat",
-        "stat",
-        "lstat",
-        "newfstatat",
-        "statx",
-        "access",
-        "faccessat",
-        "faccessat2",
-        "chmod",
-        "fchmod",
-        "fchmodat",
-        "fchmodat2",
-        "chown",
-        "lchown",
-        "fchown",
-        "fchownat",
-        "utime",
-        "utimes",
-        "futimesat",
-        "utimensat",
-        "setxattr",
-        "lsetxattr",
-        "fsetxattr",
-        "getxattr",
-        "truncate",
-        "statfs",
-        "chdir",
-        "fchdir",
-        "getdents64",
-        "readlink",
-        "readlinkat",
-        "socket",
-        "socketpair",
-        "connect",
-        "bind",
-        "listen",
-        "execve",
-        "execveat",
-        "fork",
-        "vfork",
-        "clone",
-        "clone3",
-        "ptrace",
-        "kill",
-        "tkill",
-        "pidfd_open",
-        "flock",
-        "memfd_create",
-        "io_uring_enter",
-        "io_uring_setup",
-        "sendmmsg",
-        "seccomp",
-    ];
     for role in [Role::WorkerFtp, Role::WorkerSsh, Role::Authd] {
         for row in calls(role).into_iter().flatten() {
-            assert!(!forbidden.contains(&row.name()), "{role:?}: {}", row.symbol);
+            assert!(!NEVER_WITHOUT_FILES.contains(&row.name()), "{role:?}: {}", row.symbol);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A process that confines itself and then does as it is told: the tests' stand-in for worker, authd, broker and monitor.
 //!
 //! `confined HOW ROLE UID RIGHTS ACT`, with a link as descriptor 0. Takes the link, receives an account's directory, a read-only
-//! file and a listener over it, confines itself unless HOW is `alone`, reports, then performs ACT: an attempt's name, `works` or `report`.
+//! file and a listener over it, confines itself unless HOW is `alone`, reports, then performs ACT: an attempt's name, `works`, `report`, `wait` or `descriptors`.
 //! Under HOW `under-monitor` it first becomes a sealed monitor and starts itself again, as caissond does. `no-landlock` and
 //! `no-mounts` play a kernel that lacks them, `…-best-effort` makes do.
 
@@ -49,7 +49,13 @@ fn order() -> Order {
 
 fn main() -> ExitCode {
     let order = order();
-    let link = sandbox::take_link().expect("a link on descriptor 0");
+    let link = match sandbox::take_link() {
+        Ok(link) => link,
+        Err(e) => {
+            eprintln!("{e}");
+            return ExitCode::FAILURE;
+        }
+    };
     if order.how == "under-monitor" {
         return as_monitor(&order, link);
     }
@@ -70,6 +76,8 @@ fn main() -> ExitCode {
     }
     let outcome = match order.act.as_str() {
         "report" => Ok(()),
+        "wait" => receive(&link, 1).map(drop),
+        "descriptors" => return descriptors(&link),
         "works" => works::works(order.role, &order.rights, &link, directory, listener, &answer),
         name => attempts(order.role).find(|a| a.name == name).expect("an attempt of this role").perform(&Held::new(
             file.as_fd(),
@@ -81,6 +89,18 @@ fn main() -> ExitCode {
         Ok(()) => tell(&link, "done"),
         Err(e) => tell(&link, &format!("failed: {e}")),
     }
+    ExitCode::SUCCESS
+}
+
+/// Says which descriptors are open, and what is behind descriptor 0.
+fn descriptors(link: &OwnedFd) -> ExitCode {
+    let mut open: Vec<String> = std::fs::read_dir("/proc/self/fd")
+        .expect("/proc")
+        .filter_map(|e| e.ok()?.file_name().into_string().ok())
+        .collect();
+    open.sort();
+    let zero = std::fs::read_link("/proc/self/fd/0").expect("descriptor 0");
+    tell(link, &format!("{} {}", zero.display(), open.join(" ")));
     ExitCode::SUCCESS
 }
 

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -67,6 +67,11 @@ impl Place {
         Place { dir, listener, program: Program::shared() }
     }
 
+    /// `examples/confined`, where everybody can run it.
+    pub fn program(&self) -> &Path {
+        &self.program.0
+    }
+
     fn descriptors(&self, role: Role) -> [OwnedFd; 3] {
         let path_only = if role == Role::Broker { libc::O_PATH } else { 0 };
         let directory = File::options()
@@ -88,7 +93,7 @@ impl Drop for Place {
 
 /// A started process and the test's end of its link.
 pub struct Confined {
-    child: Child,
+    pub child: Child,
     pub link: OwnedFd,
 }
 
@@ -112,7 +117,7 @@ pub fn start(start: Start, how: &str, role: Role, rights: &str, act: &str, place
         (Start::AsUser, _) | (_, Role::Monitor) => "-".to_owned(),
         (Start::AsRoot, _) => NOBODY.to_string(),
     };
-    let mut command = Command::new(&place.program.0);
+    let mut command = Command::new(place.program());
     command.args([how, role.as_str(), &becomes, rights, act]).stdin(Stdio::from(theirs));
     if start == Start::AsUser && is_root() {
         command.uid(NOBODY).gid(NOBODY);
