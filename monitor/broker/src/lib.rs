@@ -1,1 +1,168 @@
 //! caisson-broker: the monitor's arm inside one account.
+//!
+//! Runs as the account's uid, in namespaces of its own with the account's directory as `/`, without network, under
+//! Landlock and seccomp. Started by the monitor (descriptor 0 is the link), one per account that has a live session.
+//! Reads from: monitor (trusted), workers (hostile). Hands out: descriptors of regular files, sealed listings.
+//! The ladder is here; after it, the main thread serves the monitor's link and each worker's link has a thread.
+//! Not here: who is which account (monitor, from authd's grants), bytes of files (workers move those themselves).
+#![forbid(unsafe_code)]
+
+mod account;
+mod desk;
+mod listing;
+mod monitor;
+mod op;
+mod resolve;
+mod rules;
+mod serve;
+mod why;
+
+use std::{fmt, process::ExitCode, sync::Arc};
+
+use ipc::{
+    Channel, RecvError,
+    link::{
+        CannotStart, Ready,
+        monitor_broker::{BrokerEnd, BrokerStart, FromBroker, ToBroker},
+    },
+    types::Blob,
+};
+use rustix::fd::{AsFd, OwnedFd};
+use sandbox::{Confined, Confinement, Enforcement, Role};
+
+use crate::{account::Account, desk::Desk, monitor::Monitor, resolve::Root};
+
+/// Stack of a link's thread in bytes: the deepest call formats a listing, and its buffers are on the heap.
+const STACK: usize = 128 * 1024;
+
+/// Climbs the ladder and serves until the monitor says stop or is gone.
+pub fn run() -> ExitCode {
+    let opened =
+        sandbox::take_link().map_err(|e| e.to_string()).and_then(|fd| open_link(fd).map_err(|e| e.to_string()));
+    let (mut link, monitor) = match opened {
+        Ok(ends) => ends,
+        // Without a link there is nobody to tell but the log of last resort.
+        Err(why) => {
+            eprintln!("caisson-broker: {why}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match start(&mut link, &monitor) {
+        Ok(Some(desk)) => serve_monitor(&mut link, &monitor, &desk),
+        Ok(None) => ExitCode::FAILURE,
+        Err(why) => {
+            monitor.tell(&FromBroker::CannotStart(CannotStart { why: Blob::cut(why.as_bytes()) }));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The monitor's link twice: one end to receive from (main thread), one to send on (every thread).
+fn open_link(fd: OwnedFd) -> std::io::Result<(BrokerEnd, Arc<Monitor>)> {
+    let sender = fd.as_fd().try_clone_to_owned()?;
+    Ok((Channel::from_fd(fd)?, Arc::new(Monitor::new(Channel::from_fd(sender)?))))
+}
+
+/// From the first record to `Ready`; `None` when the monitor was gone before it said anything.
+fn start(link: &mut BrokerEnd, monitor: &Arc<Monitor>) -> Result<Option<Arc<Desk>>, String> {
+    let (start, root) = match link.recv() {
+        Ok(received) => match (received.record, received.fds.into_iter().next()) {
+            (ToBroker::Start(start), Some(root)) => (start, root),
+            _ => return Err("the first record is not Start".to_owned()),
+        },
+        Err(RecvError::Closed) => return Ok(None),
+        Err(RecvError::Breach(breach)) => {
+            return Err(format!("{breach} (first record): are caissond and caisson-broker of the same build?"));
+        }
+        Err(other) => return Err(format!("recvmsg on the monitor's link: {other:?}")),
+    };
+    let (account, confined) = settle(&start, root)?;
+    let desk = Arc::new(Desk::new(start.slots.into()));
+    open_slots(&start, account, &desk, monitor)?;
+    let report = confined.seal().map_err(|e| about(&start, e))?;
+    monitor.tell(&FromBroker::Ready(Ready { weaker: Blob::cut(report.weaker.join("; ").as_bytes()) }));
+    Ok(Some(desk))
+}
+
+/// Confines the process to the account, all but the seccomp filter.
+fn settle(start: &BrokerStart, root: OwnedFd) -> Result<(Account, Confined), String> {
+    if !(1..=256).contains(&start.slots) {
+        return Err(about(start, format_args!("{} slots, which must be 1 to 256", start.slots)));
+    }
+    let root = Root::new(root).map_err(|e| home(start, e))?;
+    let ids = start.confine.ids.clone();
+    let confined = sandbox::confine(&Confinement {
+        role: Role::Broker,
+        ids: ids.map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups }),
+        root: sandbox::Root::Directory(root.as_fd()),
+        rights: rules::rights(start.permissions),
+        enforcement: if start.confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required },
+    })
+    .map_err(|e| about(start, e))?;
+    rustix::process::umask(rustix::fs::Mode::from_bits_truncate(u32::from(start.umask & 0o777)));
+    let root = root.settled().map_err(|e| home(start, e))?;
+    let account = Account::new(root, start.permissions, &start.account).map_err(|e| about(start, e))?;
+    Ok((account, confined))
+}
+
+/// One thread a slot, made before the filter closes.
+fn open_slots(start: &BrokerStart, account: Account, desk: &Arc<Desk>, monitor: &Arc<Monitor>) -> Result<(), String> {
+    let account = Arc::new(account);
+    for _ in 0..start.slots {
+        let (account, desk, monitor) = (Arc::clone(&account), Arc::clone(desk), Arc::clone(monitor));
+        std::thread::Builder::new()
+            .name("link".to_owned())
+            .stack_size(STACK)
+            .spawn(move || serve::slot(&account, &desk, &monitor))
+            .map_err(|e| {
+                about(start, format_args!("a thread for each worker: {e}; raise LimitNPROC of the service"))
+            })?;
+    }
+    Ok(())
+}
+
+/// Serves the monitor's link; returns when it ends.
+fn serve_monitor(link: &mut BrokerEnd, monitor: &Monitor, desk: &Desk) -> ExitCode {
+    loop {
+        match link.recv() {
+            Ok(received) => match (received.record, received.fds.into_iter().next()) {
+                (ToBroker::AddWorker(worker), Some(socket)) => {
+                    if let Err(why) = desk.add(worker, socket) {
+                        monitor.fault(format_args!("worker={worker} link not served: {why}"));
+                    }
+                }
+                (ToBroker::DropWorker(worker), _) => desk.drop_worker(worker),
+                (ToBroker::Stop, _) => {
+                    desk.close();
+                    return ExitCode::SUCCESS;
+                }
+                _ => {
+                    monitor.fault(format_args!("monitor's link: record out of phase"));
+                    return ExitCode::FAILURE;
+                }
+            },
+            Err(RecvError::Closed) => return ExitCode::SUCCESS,
+            Err(other) => {
+                monitor.fault(format_args!("monitor's link: {other:?}"));
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+}
+
+fn about(start: &BrokerStart, why: impl fmt::Display) -> String {
+    format!("account {}: {why}", start.account)
+}
+
+fn home(start: &BrokerStart, errno: rustix::io::Errno) -> String {
+    let whose = match &start.confine.ids {
+        Some(ids) => format!("uid {}", ids.uid),
+        None => "the user who started caissond".to_owned(),
+    };
+    about(
+        start,
+        format_args!(
+            "home cannot be entered by {whose}: {errno}; let them have search permission (chmod u+x, chown), or set another home in caisson-users(5)"
+        ),
+    )
+}

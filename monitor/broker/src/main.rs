@@ -1,1 +1,8 @@
-fn main() {}
+//! caisson-broker: see lib.rs.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    broker::run()
+}

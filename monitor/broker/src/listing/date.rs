@@ -1,0 +1,158 @@
+//! Times of files as lines show them, in UTC. The day is worked out once for files of the same day.
+
+use super::text::{push_digits, push_right};
+
+const DAY: i64 = 86_400;
+
+/// Beyond half a Gregorian year in the past, and in the future, `ls` shows the year instead of the time.
+const RECENT: i64 = 31_556_952 / 2;
+
+/// 0000-01-01 and 9999-12-31: what four digits of a year can say. Times beyond are shown as the nearest of them.
+const FIRST: i64 = -62_167_219_200;
+const LAST: i64 = 253_402_300_799;
+
+const MONTHS: [&[u8]; 12] =
+    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+
+/// Writes times, as seen from one moment.
+#[derive(Debug)]
+pub(super) struct Dates {
+    now: i64,
+    day: i64,
+    date: Date,
+}
+
+/// A day of the Gregorian calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Date {
+    /// 0 to 9999.
+    year: u32,
+    /// 1 to 12.
+    month: u32,
+    /// 1 to 31.
+    day: u32,
+}
+
+impl Dates {
+    /// As seen from `now`, UTC seconds since 1970.
+    pub(super) fn new(now: i64) -> Self {
+        Dates { now, day: 0, date: Date::of(0) }
+    }
+
+    /// `Mon DD HH:MM`, or `Mon DD  YYYY` for what is old or in the future.
+    pub(super) fn push_ls(&mut self, out: &mut Vec<u8>, time: i64) {
+        let recent = time <= self.now && time > self.now.saturating_sub(RECENT);
+        let (date, second) = self.split(time);
+        let month = usize::try_from(date.month).unwrap_or(1);
+        out.extend_from_slice(MONTHS.get(month.wrapping_sub(1)).copied().unwrap_or(b"Jan"));
+        out.push(b' ');
+        push_right(out, date.day.into(), 2);
+        if recent {
+            out.push(b' ');
+            push_digits(out, second / 3600, 2);
+            out.push(b':');
+            push_digits(out, second / 60 % 60, 2);
+        } else {
+            out.extend_from_slice(b"  ");
+            push_digits(out, date.year, 4);
+        }
+    }
+
+    /// `YYYYMMDDHHMMSS` (RFC 3659 2.3).
+    pub(super) fn push_time_val(&mut self, out: &mut Vec<u8>, time: i64) {
+        let (date, second) = self.split(time);
+        push_digits(out, date.year, 4);
+        for part in [date.month, date.day, second / 3600, second / 60 % 60, second % 60] {
+            push_digits(out, part, 2);
+        }
+    }
+
+    fn split(&mut self, time: i64) -> (Date, u32) {
+        let time = time.clamp(FIRST, LAST);
+        let day = time.div_euclid(DAY);
+        if day != self.day {
+            (self.day, self.date) = (day, Date::of(day));
+        }
+        // Less than a day, so nothing is lost.
+        (self.date, time.rem_euclid(DAY) as u32)
+    }
+}
+
+impl Date {
+    /// The date of a day counted from 1970-01-01, from 0000-01-01 on.
+    ///
+    /// Counts from a 1 March, so that the leap day is the last day of a year: eras of 400 years have 146,097 days each, and
+    /// from March on, months are 153 days in each five.
+    fn of(day: i64) -> Self {
+        let since = day + 719_468;
+        let (era, in_era) = (since.div_euclid(146_097), since.rem_euclid(146_097));
+        let year_of_era = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
+        let in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let from_march = (5 * in_year + 2) / 153;
+        let in_month = in_year - (153 * from_march + 2) / 5 + 1;
+        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+        let year = era * 400 + year_of_era + i64::from(month <= 2);
+        // In their ranges, because `day` is.
+        Date { year: year as u32, month: month as u32, day: in_month as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The calendar as people count it: the oracle.
+    fn next(date: Date) -> Date {
+        let leap = date.year % 4 == 0 && (date.year % 100 != 0 || date.year % 400 == 0);
+        let length = match date.month {
+            2 if leap => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        match date {
+            Date { year, month: 12, day: 31 } => Date { year: year + 1, month: 1, day: 1 },
+            Date { year, month, day } if day == length => Date { year, month: month + 1, day: 1 },
+            Date { year, month, day } => Date { year, month, day: day + 1 },
+        }
+    }
+
+    #[test]
+    fn every_day_of_ten_thousand_years_follows_the_day_before() {
+        let mut date = Date { year: 0, month: 1, day: 1 };
+        for day in FIRST / DAY..=LAST / DAY {
+            assert_eq!(Date::of(day), date, "day {day}");
+            date = next(date);
+        }
+        assert_eq!(date, Date { year: 10_000, month: 1, day: 1 });
+    }
+
+    fn shown(push: impl Fn(&mut Dates, &mut Vec<u8>, i64), time: i64) -> String {
+        let mut out = Vec::new();
+        push(&mut Dates::new(1_800_000_000), &mut out, time);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn facts_have_the_time_in_utc() {
+        assert_eq!(shown(Dates::push_time_val, 0), "19700101000000");
+        assert_eq!(shown(Dates::push_time_val, 951_827_696), "20000229123456");
+        assert_eq!(shown(Dates::push_time_val, -1), "19691231235959");
+    }
+
+    #[test]
+    fn times_beyond_four_digits_of_a_year_do_not_break_a_line() {
+        assert_eq!(shown(Dates::push_time_val, i64::MAX), "99991231235959");
+        assert_eq!(shown(Dates::push_time_val, i64::MIN), "00000101000000");
+        assert_eq!(shown(Dates::push_ls, i64::MAX), "Dec 31  9999");
+    }
+
+    #[test]
+    fn the_year_stands_for_the_time_in_old_and_future_files() {
+        assert_eq!(shown(Dates::push_ls, 1_800_000_000), "Jan 15 08:00");
+        assert_eq!(shown(Dates::push_ls, 1_800_000_001), "Jan 15  2027");
+        assert_eq!(shown(Dates::push_ls, 1_800_000_000 - RECENT), "Jul 16  2026");
+        assert_eq!(shown(Dates::push_ls, 1_800_000_000 - RECENT + 1), "Jul 16 17:05");
+        assert_eq!(shown(Dates::push_ls, 0), "Jan  1  1970");
+    }
+}

@@ -1,0 +1,133 @@
+//! The names of a directory: one buffer for all bytes, sixteen bytes beside it for each, sorted by their bytes.
+
+use std::{cmp::Ordering, ffi::CStr, os::fd::OwnedFd};
+
+use ipc::link::worker_broker::Why;
+use rustix::fs::{FileType, RawDir};
+
+use crate::why::why;
+
+/// Most names of one listing; a directory with more is refused as [`Why::Invalid`].
+const MOST: usize = 1_000_000;
+
+/// Most bytes of all names together, with a NUL behind each.
+const MOST_BYTES: usize = 64 << 20;
+
+/// What one getdents64(2) brings at most, in bytes.
+const BATCH: usize = 32 * 1024;
+
+/// Names in one buffer.
+#[derive(Debug)]
+pub(super) struct Names {
+    bytes: Vec<u8>,
+    entries: Vec<Packed>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Packed {
+    /// The first eight bytes, most significant first, so that most comparisons end with it.
+    key: u64,
+    start: u32,
+    length: u16,
+    kind: FileType,
+}
+
+/// One name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry<'n> {
+    /// Its bytes.
+    pub(super) name: &'n CStr,
+    /// What it is, if the file system told without being asked for it.
+    pub(super) kind: FileType,
+}
+
+impl Names {
+    /// Reads all names but `.` and `..`; those that begin with a dot only if `hidden`.
+    pub(super) fn read(directory: &OwnedFd, hidden: bool) -> Result<Self, Why> {
+        let mut names = Names { bytes: Vec::new(), entries: Vec::new() };
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut reader = RawDir::new(directory, batch.spare_capacity_mut());
+        while let Some(entry) = reader.next() {
+            let entry = entry.map_err(why)?;
+            let name = entry.file_name();
+            let skipped = match name.to_bytes() {
+                b"." | b".." => true,
+                other => !hidden && other.first() == Some(&b'.'),
+            };
+            if !skipped {
+                names.add(name, entry.file_type())?;
+            }
+        }
+        Ok(names)
+    }
+
+    fn add(&mut self, name: &CStr, kind: FileType) -> Result<(), Why> {
+        let bytes = name.to_bytes_with_nul();
+        if self.entries.len() >= MOST || self.bytes.len() + bytes.len() > MOST_BYTES {
+            return Err(Why::Invalid);
+        }
+        let start = u32::try_from(self.bytes.len()).map_err(|_| Why::Invalid)?;
+        let length = u16::try_from(bytes.len()).map_err(|_| Why::Invalid)?;
+        self.bytes.extend_from_slice(bytes);
+        self.entries.push(Packed { key: key(name.to_bytes()), start, length, kind });
+        Ok(())
+    }
+
+    /// Sorts by bytes. A name that a changing directory gave twice is kept once.
+    pub(super) fn sort(&mut self) {
+        let Names { bytes, entries } = self;
+        entries.sort_unstable_by(|a, b| match a.key.cmp(&b.key) {
+            Ordering::Equal => a.of(bytes).cmp(b.of(bytes)),
+            order => order,
+        });
+        entries.dedup_by(|a, b| a.key == b.key && a.of(bytes) == b.of(bytes));
+    }
+
+    /// The names in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.entries.iter().filter_map(|packed| {
+            let name = CStr::from_bytes_with_nul(packed.of(&self.bytes)).ok()?;
+            Some(Entry { name, kind: packed.kind })
+        })
+    }
+}
+
+impl Packed {
+    /// The name with its NUL, in the buffer it was put into.
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        let start = self.start as usize;
+        &bytes[start..start + usize::from(self.length)]
+    }
+}
+
+fn key(name: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = name.len().min(8);
+    first[..length].copy_from_slice(&name[..length]);
+    u64::from_be_bytes(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_sorted_by_their_bytes_and_once() {
+        let mut names = Names { bytes: Vec::new(), entries: Vec::new() };
+        let given: [&CStr; 9] = [c"long name 2", c"b", c"long name 10", c"B", c"\xff", c"a b", c"b", c"a", c"long nam"];
+        for name in given {
+            names.add(name, FileType::RegularFile).unwrap();
+        }
+        names.sort();
+        let sorted: Vec<_> = names.iter().map(|e| e.name).collect();
+        let mut expected = given.to_vec();
+        expected.sort();
+        expected.dedup();
+        assert_eq!(sorted, expected);
+    }
+
+    #[test]
+    fn a_name_costs_sixteen_bytes_beside_its_own() {
+        assert_eq!(size_of::<Packed>(), 16);
+    }
+}

@@ -1,0 +1,78 @@
+//! The operations, one file each: what a worker may ask of the account's files.
+//!
+//! Reads from: worker (hostile). Every operation passes rules.rs first, reaches files through resolve.rs only, and turns
+//! errno into an answer through why.rs only.
+
+mod change_dir;
+mod facts;
+mod list;
+mod make_dir;
+mod open_read;
+mod open_write;
+mod remove;
+mod remove_dir;
+mod rename;
+mod set_mode;
+mod set_modified;
+mod stat;
+
+use std::os::fd::OwnedFd;
+
+use ipc::link::worker_broker::{Attrs, Done, Kind, Op, Why};
+use rustix::fs::{FileType, OFlags, Stat, fcntl_setfl, fstat};
+
+use crate::{account::Account, rules, why::why};
+
+/// What was done, and the descriptor that goes with it.
+pub(crate) type Outcome = Result<(Done, Option<OwnedFd>), Why>;
+
+/// Does what is asked, if the account may.
+pub(crate) fn run(account: &Account, op: &Op) -> Outcome {
+    rules::check(op, account.permissions)?;
+    match op {
+        Op::OpenRead(path) => open_read::run(account, path),
+        Op::OpenWrite { path, mode } => open_write::run(account, path, *mode),
+        Op::Stat(path) => stat::run(account, path),
+        Op::ChangeDir(path) => change_dir::run(account, path),
+        Op::List { path, form, hidden } => list::run(account, path, *form, *hidden),
+        Op::Facts { path, facts } => facts::run(account, path, *facts),
+        Op::MakeDir(path) => make_dir::run(account, path),
+        Op::RemoveDir(path) => remove_dir::run(account, path),
+        Op::Remove(path) => remove::run(account, path),
+        Op::Rename { from, to } => rename::run(account, from, to),
+        Op::SetModified(path, seconds) => set_modified::run(account, path, *seconds),
+        Op::SetMode(path, mode) => set_mode::run(account, path, *mode),
+    }
+}
+
+/// The answer of an operation that has nothing to say but that it is done.
+const NOTHING: Outcome = Ok((Done::Nothing, None));
+
+/// Checks that a descriptor opened with `O_NONBLOCK` (so that no FIFO could hang us) is a regular file, and makes it
+/// an ordinary one.
+fn regular(file: &OwnedFd) -> Result<Stat, Why> {
+    let stat = fstat(file).map_err(why)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return Err(Why::IsDirectory),
+        _ => return Err(Why::NotRegular),
+    }
+    fcntl_setfl(file, OFlags::empty()).map_err(why)?;
+    Ok(stat)
+}
+
+/// A size as the kernel gives it, which is never negative.
+fn size(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
+}
+
+fn attributes(stat: &Stat) -> Attrs {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Link,
+        _ => Kind::Other,
+    };
+    // 12 bits, so nothing is lost.
+    Attrs { kind, size: size(stat), modified: stat.st_mtime, mode: (stat.st_mode & 0o7777) as u16 }
+}

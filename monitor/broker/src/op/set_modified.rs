@@ -1,0 +1,29 @@
+//! `SetModified` (MFMT): the modification time of a file or directory; the access time stays.
+
+use ipc::{
+    link::worker_broker::{Done, Why},
+    types::VirtPath,
+};
+use rustix::fs::{AtFlags, FileType, Timespec, Timestamps, UTIME_OMIT, fstat, utimensat};
+
+use super::{Outcome, attributes};
+use crate::{
+    account::{Account, ITSELF},
+    why::why,
+};
+
+pub(super) fn run(account: &Account, path: &VirtPath, seconds: i64) -> Outcome {
+    let file = account.root.look(path).map_err(why)?;
+    match FileType::from_raw_mode(fstat(&file).map_err(why)?.st_mode) {
+        FileType::RegularFile | FileType::Directory => {}
+        _ => return Err(Why::NotRegular),
+    }
+    let times = Timestamps {
+        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        last_modification: Timespec { tv_sec: seconds, tv_nsec: 0 },
+    };
+    // Of the descriptor, not of the name: the name may lead elsewhere by now.
+    utimensat(&file, ITSELF, &times, AtFlags::EMPTY_PATH).map_err(why)?;
+    let stat = fstat(&file).map_err(why)?;
+    Ok((Done::Stat(attributes(&stat)), None))
+}

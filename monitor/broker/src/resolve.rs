@@ -1,0 +1,112 @@
+//! The only place where paths are walked: openat2(2) beneath the account's root.
+//!
+//! Reads from: worker (hostile), through [`VirtPath`]. The form of a path is not trusted: `RESOLVE_IN_ROOT` keeps `..`,
+//! absolute links and racing renames beneath the root descriptor whatever the bytes are, and `RESOLVE_NO_MAGICLINKS` keeps
+//! out the links of /proc. Links are followed; absolute ones start at the account's root.
+//! Holds: every call on a name is relative to a descriptor that came from here, with one component that is no link to follow.
+//! Not here: whether an operation is allowed (rules.rs), Landlock and the mount namespace (sandbox).
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ipc::{link::worker_broker::Why, types::VirtPath};
+use rustix::{
+    fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2},
+    io::Errno,
+};
+
+use crate::why::why;
+
+/// How often openat2(2) is asked again after EAGAIN: a rename somewhere raced with a `..` of a link.
+const RETRIES: usize = 256;
+
+const BENEATH: ResolveFlags = ResolveFlags::IN_ROOT.union(ResolveFlags::NO_MAGICLINKS);
+
+/// The account's root directory.
+#[derive(Debug)]
+pub(crate) struct Root {
+    directory: OwnedFd,
+    /// Whether it is `/` of this process: then even a call that walks a path by itself cannot leave it.
+    is_slash: bool,
+}
+
+/// A directory, and a name in it that was not looked up yet.
+#[derive(Debug)]
+pub(crate) struct Place<'p> {
+    /// The directory, `O_PATH`.
+    pub(crate) directory: OwnedFd,
+    /// One component, never empty, `.` or `..`.
+    pub(crate) name: &'p [u8],
+}
+
+impl Root {
+    /// Takes over a descriptor of a directory.
+    pub(crate) fn new(directory: OwnedFd) -> Result<Self, Errno> {
+        match FileType::from_raw_mode(fstat(&directory)?.st_mode) {
+            FileType::Directory => Ok(Root { directory, is_slash: false }),
+            _ => Err(Errno::NOTDIR),
+        }
+    }
+
+    /// Looks, once the process is confined, at what its root is, and whether it may be entered at all.
+    pub(crate) fn settled(mut self) -> Result<Self, Errno> {
+        self.enter(&VirtPath::root())?;
+        let (ours, slash) = (fstat(&self.directory)?, rustix::fs::stat("/")?);
+        self.is_slash = (ours.st_dev, ours.st_ino) == (slash.st_dev, slash.st_ino);
+        Ok(self)
+    }
+
+    /// Whether the root is `/` of this process.
+    pub(crate) fn is_slash(&self) -> bool {
+        self.is_slash
+    }
+
+    /// Opens what the path leads to. Close-on-exec, never a controlling terminal.
+    pub(crate) fn open(&self, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+        let path = match path.iter().position(|&b| b != b'/') {
+            Some(first) => &path[first..],
+            None => b".",
+        };
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        // openat2(2) takes no other flags beside O_PATH.
+        let flags = if flags.contains(OFlags::PATH) { flags.difference(OFlags::NOCTTY) } else { flags };
+        let mut tries = 0;
+        loop {
+            match openat2(&self.directory, path, flags, mode, BENEATH) {
+                Err(Errno::AGAIN | Errno::INTR) if tries < RETRIES => tries += 1,
+                opened => return opened,
+            }
+        }
+    }
+
+    /// A handle on what the path leads to: for looking at it, not for its contents.
+    pub(crate) fn look(&self, path: &VirtPath) -> Result<OwnedFd, Errno> {
+        self.open(path.as_bytes(), OFlags::PATH, Mode::empty())
+    }
+
+    /// A handle on a directory that we have search permission for: the `.` behind it is what the kernel checks that with.
+    pub(crate) fn enter(&self, path: &VirtPath) -> Result<OwnedFd, Errno> {
+        let path = [path.as_bytes(), b"/."].concat();
+        self.open(&path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
+    }
+
+    /// Splits off the last component and opens the directory it is in. The root itself has no place: [`Why::Denied`].
+    pub(crate) fn place<'p>(&self, path: &'p VirtPath) -> Result<Place<'p>, Why> {
+        let bytes = path.as_bytes();
+        let slash = bytes.iter().rposition(|&b| b == b'/').ok_or(Why::Invalid)?;
+        let (parent, name) = (&bytes[..slash], &bytes[slash + 1..]);
+        match name {
+            b"" => Err(Why::Denied),
+            b"." | b".." => Err(Why::Invalid),
+            name => {
+                let directory = self.open(parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).map_err(why)?;
+                Ok(Place { directory, name })
+            }
+        }
+    }
+}
+
+impl AsFd for Root {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}

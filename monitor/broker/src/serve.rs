@@ -1,0 +1,87 @@
+//! One worker's link: a question, an answer, in order, until the link ends.
+//!
+//! Reads from: a worker (hostile). A record that breaks the contract ends this link and no other; the monitor is told and
+//! ends the worker. Not here: what a question means (op.rs).
+
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+};
+
+use ipc::{
+    Breach, RecvError, SendError,
+    link::{
+        log::{Event, Level},
+        monitor_broker::FromBroker,
+        worker_broker::{Answer, BrokerEnd, Why},
+    },
+};
+use rustix::io::Errno;
+
+use crate::{account::Account, desk::Desk, monitor::Monitor, op};
+
+/// How a link ended.
+enum End {
+    /// The worker closed it, or the monitor dropped it.
+    Closed,
+    /// The worker broke the contract.
+    Breach(Breach),
+    /// A system call on it failed.
+    Fault(io::Error),
+}
+
+/// A slot's thread: serves one link after the other until the desk is closed.
+pub(crate) fn slot(account: &Account, desk: &Desk, monitor: &Monitor) {
+    while let Some(mut taken) = desk.take() {
+        let worker = taken.worker;
+        let end = serve(account, &mut taken.end);
+        desk.done(taken);
+        match end {
+            End::Closed => {}
+            End::Breach(breach) => {
+                monitor.log(Level::Error, Event::Breach, format_args!("worker={worker} link=worker_broker: {breach}"));
+                monitor.tell(&FromBroker::WorkerBreach(worker));
+            }
+            End::Fault(e) => monitor.fault(format_args!("worker={worker} link=worker_broker: {e}")),
+        }
+    }
+}
+
+fn serve(account: &Account, link: &mut BrokerEnd) -> End {
+    loop {
+        let ask = match link.recv() {
+            Ok(received) => received.record,
+            Err(RecvError::Closed) => return End::Closed,
+            Err(RecvError::Breach(breach)) => return End::Breach(breach),
+            Err(RecvError::WouldBlock) => return End::Breach(Breach::OutOfPhase("a link to a broker blocks")),
+            Err(RecvError::Io(e)) => return End::Fault(e),
+        };
+        let (outcome, fd) = match op::run(account, &ask.op) {
+            Ok((done, fd)) => (Ok(done), fd),
+            Err(why) => (Err(why), None),
+        };
+        match answer(link, Answer { tag: ask.tag, outcome }, fd) {
+            Ok(()) => {}
+            Err(SendError::Closed) => return End::Closed,
+            Err(SendError::WouldBlock) => return End::Breach(Breach::OutOfPhase("a link to a broker blocks")),
+            Err(SendError::Contract(breach)) => return End::Fault(io::Error::other(breach)),
+            Err(SendError::Io(e)) => return End::Fault(e),
+        }
+    }
+}
+
+/// Sends an answer; ours is closed afterwards, the worker has its own.
+fn answer(link: &mut BrokerEnd, mut answer: Answer, fd: Option<OwnedFd>) -> Result<(), SendError> {
+    let sent = match &fd {
+        Some(fd) => link.send(&answer, &[fd.as_fd()]),
+        None => link.send(&answer, &[]),
+    };
+    match sent {
+        // unix(7): more descriptors of this user are on their way than RLIMIT_NOFILE allows. That passes.
+        Err(SendError::Io(e)) if fd.is_some() && e.raw_os_error() == Some(Errno::TOOMANYREFS.raw_os_error()) => {
+            answer.outcome = Err(Why::Busy);
+            link.send(&answer, &[])
+        }
+        sent => sent,
+    }
+}
