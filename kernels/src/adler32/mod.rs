@@ -3,7 +3,7 @@
 #[cfg(all(feature = "asm", target_arch = "aarch64"))]
 #[allow(unsafe_code, reason = "calls assembly")]
 mod aarch64;
-pub(crate) mod scalar;
+mod scalar;
 #[cfg(all(feature = "asm", target_arch = "x86_64"))]
 #[allow(unsafe_code, reason = "calls assembly")]
 mod x86_64;
@@ -12,6 +12,8 @@ use crate::dispatch::{self, Variant};
 
 /// Signature of every variant.
 pub type Run = fn(u32, &[u8]) -> u32;
+
+pub(crate) const SCALAR: Variant<Run> = Variant::new("scalar", scalar::adler32);
 
 /// The largest prime below 2^16.
 const MODULUS: u32 = 65_521;
@@ -28,12 +30,14 @@ pub fn adler32(seed: u32, data: &[u8]) -> u32 {
 /// Every variant this CPU can run, slowest first, for tests and the bench.
 #[must_use]
 pub fn variants() -> Vec<Variant<Run>> {
-    let mut list: Vec<Variant<Run>> = vec![Variant::new("scalar", scalar::adler32)];
+    let scalar = std::iter::once(SCALAR);
     #[cfg(all(feature = "asm", target_arch = "x86_64"))]
-    list.extend(x86_64::avx2());
+    let all = scalar.chain(x86_64::avx2());
     #[cfg(all(feature = "asm", target_arch = "aarch64"))]
-    list.push(aarch64::NEON);
-    list
+    let all = scalar.chain([aarch64::NEON]);
+    #[cfg(not(all(feature = "asm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let all = scalar;
+    all.collect()
 }
 
 /// Adler-32 on top of a kernel that sums one block of at most [`BLOCK`] bytes.

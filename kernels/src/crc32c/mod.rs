@@ -3,7 +3,7 @@
 #[cfg(all(feature = "asm", target_arch = "aarch64"))]
 #[allow(unsafe_code, reason = "calls assembly")]
 mod aarch64;
-pub(crate) mod scalar;
+mod scalar;
 #[cfg(all(feature = "asm", target_arch = "x86_64"))]
 #[allow(unsafe_code, reason = "calls assembly")]
 mod x86_64;
@@ -12,6 +12,8 @@ use crate::dispatch::{self, Variant};
 
 /// Signature of every variant.
 pub type Run = fn(u32, &[u8]) -> u32;
+
+pub(crate) const SCALAR: Variant<Run> = Variant::new("scalar", scalar::crc32c);
 
 /// The CRC-32C of `data`, going on from `seed`: 0 at the start, then what the last call returned.
 ///
@@ -25,10 +27,12 @@ pub fn crc32c(seed: u32, data: &[u8]) -> u32 {
 /// Every variant this CPU can run, slowest first, for tests and the bench.
 #[must_use]
 pub fn variants() -> Vec<Variant<Run>> {
-    let mut list: Vec<Variant<Run>> = vec![Variant::new("scalar", scalar::crc32c)];
+    let scalar = std::iter::once(SCALAR);
     #[cfg(all(feature = "asm", target_arch = "x86_64"))]
-    list.extend(x86_64::sse42());
+    let all = scalar.chain(x86_64::sse42());
     #[cfg(all(feature = "asm", target_arch = "aarch64"))]
-    list.extend(aarch64::crc());
-    list
+    let all = scalar.chain(aarch64::crc());
+    #[cfg(not(all(feature = "asm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let all = scalar;
+    all.collect()
 }

@@ -9,7 +9,7 @@
 #[cfg(all(feature = "asm", target_arch = "aarch64"))]
 #[allow(unsafe_code, reason = "calls assembly")]
 mod aarch64;
-pub(crate) mod scalar;
+mod scalar;
 #[cfg(all(feature = "asm", target_arch = "x86_64"))]
 #[allow(unsafe_code, reason = "calls assembly")]
 mod x86_64;
@@ -38,10 +38,12 @@ pub fn ct_eq(a: &[u8], b: &[u8]) -> bool {
 /// Every variant this CPU can run, slowest first, for tests and the bench.
 #[must_use]
 pub fn variants() -> Vec<Variant<Run>> {
-    let mut list = vec![SCALAR];
+    let scalar = std::iter::once(SCALAR);
     #[cfg(all(feature = "asm", target_arch = "x86_64"))]
-    list.push(x86_64::SSE2);
+    let all = scalar.chain([x86_64::SSE2]);
     #[cfg(all(feature = "asm", target_arch = "aarch64"))]
-    list.push(aarch64::NEON);
-    list
+    let all = scalar.chain([aarch64::NEON]);
+    #[cfg(not(all(feature = "asm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let all = scalar;
+    all.collect()
 }
