@@ -12,6 +12,7 @@
 //! What a role may call is data, in `policy/`; `seccomp`, `landlock`, `creds` and `mounts` bring it into force, and each
 //! checks afterwards that it holds. Not here: who starts whom (monitor/src/spawn.rs), paths (monitor/broker/src/resolve.rs).
 
+#[cfg(feature = "selftest")]
 mod attempts;
 mod creds;
 mod error;
@@ -23,6 +24,7 @@ mod seccomp;
 
 use std::os::fd::BorrowedFd;
 
+#[cfg(feature = "selftest")]
 pub use attempts::{Alone, Attempt, Expected, Held, attempts};
 pub use error::Error;
 pub use link::take_link;

@@ -4,7 +4,6 @@
 //! Also runs the forbidden acts of `attempts.rs`, for they are bare system calls. Not here: which calls (policy/).
 
 use std::collections::BTreeMap;
-use std::io;
 
 use rustix::thread::SecureComputingMode;
 use seccompiler::{
@@ -12,7 +11,6 @@ use seccompiler::{
     SeccompRule,
 };
 
-use crate::attempts::{Attempt, Held};
 use crate::policy::{self, Cond, Row, Test};
 use crate::{Error, Role};
 
@@ -102,7 +100,8 @@ fn ways(cond: &Cond) -> Result<Vec<Vec<SeccompCondition>>, BackendError> {
 }
 
 /// Does what an [`Attempt`] says and tells what the kernel answered, if the process is still there to tell.
-pub(crate) fn perform(attempt: &Attempt, held: &Held<'_>) -> io::Result<()> {
+#[cfg(feature = "selftest")]
+pub(crate) fn perform(attempt: &crate::Attempt, held: &crate::Held<'_>) -> std::io::Result<()> {
     let mut scratch = [0_u64; 64];
     let [a, b, c, d, e, f] = attempt.arguments(held, scratch.as_mut_ptr() as libc::c_long);
     // SAFETY: attempts are a fixed list inside this crate (no public constructor). Their arguments are integers, borrowed
@@ -113,5 +112,5 @@ pub(crate) fn perform(attempt: &Attempt, held: &Held<'_>) -> io::Result<()> {
         // SAFETY: ends the new process, and with it this copy of the address space.
         unsafe { libc::_exit(0) };
     }
-    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if answer < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }

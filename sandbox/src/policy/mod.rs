@@ -107,7 +107,7 @@ pub(crate) use {call, when};
 #[must_use]
 pub fn calls(role: Role) -> Vec<&'static [Row]> {
     match role {
-        Role::Monitor => vec![monitor::CALLS],
+        Role::Monitor => vec![monitor::CALLS, monitor::OLD],
         Role::Authd => vec![common::CALLS, authd::CALLS],
         Role::WorkerFtp => vec![common::CALLS, worker_ftp::CALLS],
         Role::WorkerSsh => vec![common::CALLS, worker_ftp::CALLS, worker_ssh::CALLS],
