@@ -97,7 +97,7 @@ pub enum Root<'a> {
 
 /// What a broker's account may do beneath its root, as far as Landlock can narrow it.
 ///
-/// Chmod, chown and times are not among Landlock's rights; monitor/broker/src/rules.rs checks them.
+/// The finer rules are monitor/broker/src/rules.rs's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Read files.
@@ -114,20 +114,38 @@ pub struct Rights {
     pub mkdir: bool,
     /// Make symbolic and hard links.
     pub link: bool,
+    /// Change modes and times. Landlock has no right for it; without any right to change, the mount is read-only.
+    pub attributes: bool,
 }
 
 impl Rights {
     /// Nothing: every role but the broker.
-    pub const NONE: Rights =
-        Rights { read: false, write: false, list: false, delete: false, rename: false, mkdir: false, link: false };
+    pub const NONE: Rights = Rights {
+        read: false,
+        write: false,
+        list: false,
+        delete: false,
+        rename: false,
+        mkdir: false,
+        link: false,
+        attributes: false,
+    };
     /// Everything an account can have.
-    pub const ALL: Rights =
-        Rights { read: true, write: true, list: true, delete: true, rename: true, mkdir: true, link: true };
+    pub const ALL: Rights = Rights {
+        read: true,
+        write: true,
+        list: true,
+        delete: true,
+        rename: true,
+        mkdir: true,
+        link: true,
+        attributes: true,
+    };
 
-    /// Whether nothing beneath the root may be changed through Landlock's rights.
+    /// Whether nothing beneath the root may be changed.
     #[must_use]
     pub const fn changes_nothing(&self) -> bool {
-        !(self.write || self.delete || self.rename || self.mkdir || self.link)
+        !(self.write || self.delete || self.rename || self.mkdir || self.link || self.attributes)
     }
 }
 

@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, Stdio};
 
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use sandbox::{Confinement, Enforcement, Held, Ids, Rights, Role, Root, attempts};
 
 /// What the command line said.
@@ -186,5 +186,5 @@ fn receive(link: &OwnedFd, count: usize) -> Result<Vec<OwnedFd>> {
 }
 
 fn tell(link: &OwnedFd, what: &str) {
-    rustix::net::send(link, what.as_bytes(), SendFlags::empty()).expect("the test listens");
+    rustix::io::write(link, what.as_bytes()).expect("the test listens");
 }

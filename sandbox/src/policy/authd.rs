@@ -22,13 +22,16 @@ pub const CALLS: &[Row] = &[
         [arg(1).one_of(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GET_SEALS, F_SETFD, F_SETFL])],
         "authd/src/users.rs: the table is sealed; authd/src/serve.rs: non-blocking"
     ),
-    call!(SYS_getsockopt, "authd/src/serve.rs: SO_PEERCRED of an outside client"),
     when!(SYS_ioctl, [arg(1).one_of(&[FIONBIO])], "authd/src/serve.rs: sockets of std and mio"),
     call!(SYS_mlock, "authd/src/verify.rs: passwords"),
     call!(SYS_munlock, "authd/src/verify.rs: passwords"),
     call!(SYS_pread64, "authd/src/users.rs: the table"),
-    call!(SYS_recvfrom, "ipc/src/channel.rs: looks before it takes"),
-    when!(SYS_sendto, [arg(3).without(libc::MSG_FASTOPEN), arg(4).null()], "ipc/src/channel.rs, to its peer only"),
+    call!(SYS_recvfrom, "authd/src/serve.rs: sockets of std"),
+    when!(
+        SYS_sendto,
+        [arg(3).without(libc::MSG_FASTOPEN), arg(4).null()],
+        "authd/src/serve.rs: sockets of std, to their peer only"
+    ),
     when!(SYS_shutdown, [arg(1).one_of(&[SHUT_WR])], "authd/src/serve.rs ends an outside client"),
 ];
 const _: () = assert!(!CALLS.is_empty());

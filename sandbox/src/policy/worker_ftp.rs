@@ -37,7 +37,6 @@ pub const CALLS: &[Row] = &[
     call!(SYS_ftruncate, "worker/src/transfer cuts a restarted upload"),
     call!(SYS_getpeername, "worker/src/session.rs"),
     call!(SYS_getsockname, "worker/src/session.rs"),
-    call!(SYS_getsockopt, "worker/src/event.rs: SO_ERROR after a connect by the monitor"),
     when!(SYS_ioctl, [arg(1).one_of(&[FIONBIO, FIONREAD])], "worker/src/event.rs: sockets of std and mio"),
     call!(SYS_pipe2, "worker/src/transfer/splice.rs"),
     call!(SYS_pread64, "worker/src/transfer/pooled.rs"),
