@@ -8,6 +8,8 @@ use std::time::Duration;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::SigSet;
 
+use rustix::process::{Signal, set_parent_process_death_signal};
+
 use crate::args::Args;
 use crate::error::{Call, Error, Result};
 use crate::proc;
@@ -28,6 +30,8 @@ const PATIENCE: usize = 2;
 pub fn main(args: &Args) -> Result<bool> {
     // The keeper blocked its signals; here, and in the servers, they must work.
     SigSet::all().thread_unblock().call(|| "unblock signals".into())?;
+    // Should the keeper be killed, the rest follows it: this process, and through servers/mod.rs the servers.
+    set_parent_process_death_signal(Some(Signal::TERM)).call(|| "prctl".into())?;
     raise_descriptors()?;
     let place = Place::find(&args.peers, &args.programs)?;
     let mut bench = Bench { args, book: Book::new(args), kinds: present(args, &place), place };

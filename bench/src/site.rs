@@ -1,7 +1,7 @@
-//! The place of a run: a folder on tmpfs, one system user, one PAM file. Made and removed by the keeper.
+//! The place of a run: a folder on tmpfs, three system users, one PAM file. Made and removed by the keeper.
 //!
 //! One run at a time: a lock says so, and what a killed run left behind is removed by the next.
-//! The user cannot log in to the machine: its shell refuses, and its password is drawn anew for every run.
+//! None of the users can log in to the machine: their shell refuses, and the one password is drawn anew for every run.
 
 use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
@@ -16,6 +16,10 @@ use crate::plan::{MIB, Plan};
 
 /// The system user the servers act for.
 pub const USER: &str = "caisson-bench";
+/// The system user of Caisson's workers during the run.
+pub const WORKER_USER: &str = "caisson-bench-worker";
+/// The system user of Caisson's authd during the run.
+pub const AUTHD_USER: &str = "caisson-bench-authd";
 const DIR: &str = "/dev/shm/caisson-bench";
 const LOCK: &str = "/run/caisson-bench.lock";
 /// The PAM service that vsftpd is told to ask.
@@ -30,7 +34,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Makes folder, user and PAM file.
+    /// Makes folder, users and PAM file.
     ///
     /// # Errors
     /// Not root, another run is going on, or one of them cannot be made.
@@ -51,7 +55,7 @@ impl Site {
             fs::create_dir(&path).call(|| format!("mkdir {}", path.display()))?;
         }
         fs::set_permissions(Path::new(DIR).join("conf"), Permissions::from_mode(0o711)).call(|| "chmod conf".into())?;
-        make_user()?;
+        make_users()?;
         fs::write(PAM_FILE, PAM_TEXT).call(|| format!("write {PAM_FILE}"))?;
         Ok(site)
     }
@@ -67,21 +71,26 @@ impl Drop for Site {
 fn remove() {
     let _ = fs::remove_dir_all(DIR);
     let _ = fs::remove_file(PAM_FILE);
-    if matches!(nix::unistd::User::from_name(USER), Ok(Some(_)))
-        && let Err(fault) = run(Command::new("userdel").arg(USER), "")
-    {
-        eprintln!("bench: the user {USER} is left behind: {fault}");
+    for name in [USER, WORKER_USER, AUTHD_USER] {
+        if matches!(nix::unistd::User::from_name(name), Ok(Some(_)))
+            && let Err(fault) = run(Command::new("userdel").arg(name), "")
+        {
+            eprintln!("bench: the user {name} is left behind: {fault}");
+        }
     }
 }
 
-fn make_user() -> Result<()> {
+fn make_user(name: &str, home: &str) -> Result<()> {
+    let mut command = Command::new("useradd");
+    command.args(["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin"]);
+    run(command.args(["--home-dir", home, name]), "").map(drop)
+}
+
+fn make_users() -> Result<()> {
     let data = format!("{DIR}/data");
-    run(
-        Command::new("useradd")
-            .args(["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin"])
-            .args(["--home-dir", &data, USER]),
-        "",
-    )?;
+    make_user(USER, &data)?;
+    make_user(WORKER_USER, "/nonexistent")?;
+    make_user(AUTHD_USER, "/nonexistent")?;
     let mut seed = [0_u8; 16];
     File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut seed)).call(|| "read /dev/urandom".into())?;
     let password: String = seed.iter().map(|b| format!("{b:02x}")).collect();

@@ -75,7 +75,7 @@ impl Book {
 
     /// Notes that a server cannot take part.
     pub fn absent(&mut self, kind: &Kind, why: &str) {
-        eprintln!("bench: {} is skipped: {why}", kind.name);
+        eprintln!("bench: {}: {why}; it is skipped", kind.name);
         self.missing.push((kind.name, why.into()));
     }
 

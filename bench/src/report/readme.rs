@@ -53,4 +53,23 @@ mod tests {
         assert_eq!(filled.as_deref(), Some(expected));
         assert_eq!(between(page, "z", "new"), None);
     }
+
+    #[test]
+    fn every_bar_stands_on_the_page_for_both_architectures() {
+        let page = include_str!("../../README.md");
+        for bar in bars::BARS {
+            assert_eq!(page.matches(&format!("| {} |", bar.claim)).count(), 2, "{}", bar.claim);
+        }
+    }
+
+    #[test]
+    fn every_row_and_server_of_the_program_is_explained_on_the_page() {
+        let page = include_str!("../../README.md").to_lowercase();
+        for row in crate::rows::ROWS {
+            assert!(page.contains(&format!("`{}`", row.name)), "{}", row.name);
+        }
+        for kind in crate::servers::SERVERS {
+            assert!(page.contains(kind.name), "{}", kind.name);
+        }
+    }
 }

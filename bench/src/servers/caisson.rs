@@ -4,14 +4,14 @@
 
 use std::process::Command;
 
-use super::{Kind, Ports, Role, missing_file};
+use super::{Kind, Ports, Role, missing_file, program};
 use crate::error::Result;
-use crate::site::{Place, USER, run};
+use crate::site::{AUTHD_USER, Place, USER, WORKER_USER, run};
 
 pub(super) const KIND: Kind = Kind {
     name: "caisson",
     role: Role::Ours,
-    missing: |place| missing_file(place.programs.join("caissond"), "caisson: not built"),
+    missing: |place| missing_file(place.programs.join("caissond"), "not built"),
     version,
     command,
     idle_most: 5000,
@@ -34,16 +34,20 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
     );
     let users = place.write("users.toml", &users)?;
     let text = format!(
-        "users = \"{users}\"\n\n[[listen]]\nprotocol = \"ftp\"\naddress = \"127.0.0.1:{control}\"\n\n\
-         [passive]\nports = \"{first}-{last}\"\n\n\
-         [limits]\nconnections = 20000\nper_address = 20000\nper_account = 20000\n",
+        "users_file = \"{users}\"\nworker_user = \"{WORKER_USER}\"\nauthd_user = \"{AUTHD_USER}\"\n\
+         control_socket = \"{conf}/control.sock\"\nprogram_dir = \"{programs}\"\nlog_level = \"warning\"\n\
+         passive_ports = \"{first}-{last}\"\nidle_timeout_secs = 3600\n\
+         max_sessions = 20000\nmax_sessions_per_account = 20000\n\n\
+         [[listen]]\naddress = \"127.0.0.1:{control}\"\n",
         users = users.display(),
+        conf = place.conf.display(),
+        programs = place.programs.display(),
         control = ports.control,
         first = ports.first,
         last = ports.last,
     );
     let file = place.write("caisson.toml", &text)?;
-    let mut command = Command::new(place.programs.join("caissond"));
+    let mut command = program(place.programs.join("caissond"));
     command.arg("-f").arg(file);
     Ok(command)
 }

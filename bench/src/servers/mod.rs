@@ -28,6 +28,9 @@ use crate::site::Place;
 pub const SERVERS: &[Kind] =
     &[caisson::KIND, floor::KIND, vsftpd::KIND, pure_ftpd::KIND, proftpd::KIND, pyftpdlib::KIND];
 
+/// Passive ports of each server.
+const PASSIVE: u16 = 2040;
+
 /// What a server is to the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -99,9 +102,10 @@ impl Running {
     pub fn start(kind: &'static Kind, place: &Place) -> Result<Self> {
         let number = SERVERS.iter().position(|k| k.name == kind.name).unwrap_or(0);
         let number = u16::try_from(number).unwrap_or(0);
-        // Below the kernel's ephemeral range, so that no client's port gets in the way.
-        let first = 21000 + 1000 * number;
-        let ports = Ports { control: 20100 + number, first, last: first + 999 };
+        // Below the kernel's ephemeral range, so that no client's port gets in the way. Pure-FTPd allows one session for
+        // every two passive ports.
+        let first = 20200 + PASSIVE * number;
+        let ports = Ports { control: 20100 + number, first, last: first + PASSIVE - 1 };
         TcpListener::bind((Ipv4Addr::LOCALHOST, ports.control))
             .call(|| format!("{}: the port {} is not free", kind.name, ports.control))?;
         // All three: vsftpd writes its complaints to descriptor 0.
@@ -169,6 +173,13 @@ impl Drop for Running {
     }
 }
 
+/// A command that gets SIGTERM when the measurer dies, whatever kills it (prctl(2), PR_SET_PDEATHSIG).
+fn program(path: PathBuf) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM", "--"]).arg(path);
+    command
+}
+
 fn log_path(kind: &Kind, place: &Place) -> PathBuf {
     place.log.join(kind.name)
 }
@@ -187,5 +198,5 @@ fn debian_version(place: &Place, package: &str) -> String {
 }
 
 fn missing_file(path: PathBuf, remedy: &str) -> Option<String> {
-    (!path.exists()).then(|| format!("not there ({remedy})"))
+    (!path.exists()).then(|| remedy.to_owned())
 }

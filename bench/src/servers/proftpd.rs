@@ -4,14 +4,16 @@
 
 use std::process::Command;
 
-use super::{Kind, Ports, Role, debian_version, missing_file};
+use super::{Kind, Ports, Role, debian_version, missing_file, program};
 use crate::error::Result;
 use crate::site::{Place, USER};
 
 pub(super) const KIND: Kind = Kind {
     name: "proftpd",
     role: Role::Peer,
-    missing: |place| missing_file(place.peers.join("proftpd-core/usr/sbin/proftpd"), "bench/run fetches it"),
+    missing: |place| {
+        missing_file(place.peers.join("proftpd-core/usr/sbin/proftpd"), "not fetched: bench/run does that")
+    },
     version: |place| debian_version(place, "proftpd-core"),
     command,
     idle_most: 1000,
@@ -39,7 +41,7 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
         conf = place.conf.display(),
     );
     let file = place.write("proftpd.conf", &text)?;
-    let mut command = Command::new(place.peers.join("proftpd-core/usr/sbin/proftpd"));
+    let mut command = program(place.peers.join("proftpd-core/usr/sbin/proftpd"));
     command.arg("--nodaemon").arg("--config").arg(file);
     Ok(command)
 }

@@ -2,14 +2,14 @@
 
 use std::process::Command;
 
-use super::{Kind, Ports, Role, debian_version, missing_file};
+use super::{Kind, Ports, Role, debian_version, missing_file, program};
 use crate::error::Result;
 use crate::site::{Place, USER, run};
 
 pub(super) const KIND: Kind = Kind {
     name: "pure-ftpd",
     role: Role::Peer,
-    missing: |place| missing_file(place.peers.join("pure-ftpd/usr/sbin/pure-ftpd"), "bench/run fetches it"),
+    missing: |place| missing_file(place.peers.join("pure-ftpd/usr/sbin/pure-ftpd"), "not fetched: bench/run does that"),
     version: |place| debian_version(place, "pure-ftpd"),
     command,
     idle_most: 1000,
@@ -23,7 +23,7 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
     let users = place.write("pure-ftpd.passwd", &user)?;
     let database = place.conf.join("pure-ftpd.pdb");
     run(Command::new(folder.join("usr/bin/pure-pw")).arg("mkdb").arg(&database).arg("-f").arg(&users), "")?;
-    let mut command = Command::new(folder.join("usr/sbin/pure-ftpd"));
+    let mut command = program(folder.join("usr/sbin/pure-ftpd"));
     command
         .arg("--ipv4only")
         .args(["--bind", &format!("127.0.0.1,{}", ports.control)])

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Kind, Ports, Role, missing_file};
+use super::{Kind, Ports, Role, missing_file, program};
 use crate::error::Result;
 use crate::site::{Place, USER, run};
 
 pub(super) const KIND: Kind = Kind {
     name: "pyftpdlib",
     role: Role::Peer,
-    missing: |place| missing_file(python(place), "bench/run fetches it"),
+    missing: |place| missing_file(python(place), "not fetched: bench/run does that"),
     version,
     command,
     idle_most: 5000,
@@ -47,7 +47,7 @@ fn version(place: &Place) -> String {
 
 fn command(place: &Place, ports: &Ports) -> Result<Command> {
     let script = place.write("serve_pyftpdlib.py", SCRIPT)?;
-    let mut command = Command::new(python(place));
+    let mut command = program(python(place));
     command
         .arg(script)
         .args([ports.control, ports.first, ports.last].map(|p| p.to_string()))

@@ -4,14 +4,14 @@
 
 use std::process::Command;
 
-use super::{Kind, Ports, Role, debian_version, missing_file};
+use super::{Kind, Ports, Role, debian_version, missing_file, program};
 use crate::error::Result;
 use crate::site::{PAM_SERVICE, Place, USER};
 
 pub(super) const KIND: Kind = Kind {
     name: "vsftpd",
     role: Role::Peer,
-    missing: |place| missing_file(place.peers.join("vsftpd/usr/sbin/vsftpd"), "bench/run fetches it"),
+    missing: |place| missing_file(place.peers.join("vsftpd/usr/sbin/vsftpd"), "not fetched: bench/run does that"),
     version: |place| debian_version(place, "vsftpd"),
     command,
     idle_most: 1000,
@@ -35,7 +35,7 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
         empty = place.empty.display(),
     );
     let file = place.write("vsftpd.conf", &text)?;
-    let mut command = Command::new(place.peers.join("vsftpd/usr/sbin/vsftpd"));
+    let mut command = program(place.peers.join("vsftpd/usr/sbin/vsftpd"));
     command.arg(file);
     Ok(command)
 }
