@@ -175,7 +175,10 @@ impl Program {
     fn copy() -> Program {
         let test = std::env::current_exe().expect("the test program");
         let built = test.ancestors().nth(2).expect("the profile's directory").join("examples/confined");
-        let copy = std::env::temp_dir().join(format!("caisson-confined-{}", std::process::id()));
+        // Never the name of one that is just being removed.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let copy = std::env::temp_dir().join(format!("caisson-confined-{}-{number}", std::process::id()));
         fs::copy(&built, &copy).expect("examples/confined, which cargo builds with the tests");
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).expect("chmod");
         Program(copy)
