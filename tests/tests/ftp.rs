@@ -1,0 +1,20 @@
+//! The protocol, verb by verb, on raw connections: RFC 959, 1123, 2389, 2428, 2577, 2640, 3659.
+//!
+//! One file a topic in `ftp/`; each scenario starts a daemon of its own.
+
+mod ftp {
+    mod accounts;
+    mod data;
+    mod files;
+    mod lines;
+    mod listings;
+    mod login;
+    mod modes;
+    mod permissions;
+    mod transfers;
+}
+
+/// A daemon for a scenario; `None` when this user cannot start one.
+fn daemon(scenario: &str) -> Option<e2e::Daemon> {
+    e2e::root_or_skip(scenario).then(|| e2e::Daemon::start(e2e::Site::new()))
+}

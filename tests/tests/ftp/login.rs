@@ -1,0 +1,170 @@
+//! USER, PASS, QUIT, REIN, and what works before them (RFC 959 4.1.1, RFC 2389, RFC 2577 5).
+
+use e2e::{Daemon, Site, root_or_skip};
+
+use crate::daemon;
+
+#[test]
+fn a_user_logs_in_looks_around_and_leaves() {
+    let Some(daemon) = daemon("login") else { return };
+    let mut client = daemon.connect();
+    client.expect("USER alice", &[331]);
+    client.expect("PASS correct horse", &[230]);
+    assert_eq!(client.pwd(), b"/");
+    assert!(client.expect("SYST", &[215]).text().starts_with("UNIX Type: L8"));
+    client.expect("NOOP", &[200]);
+    client.expect("QUIT", &[221]);
+    assert!(client.ends().is_empty(), "nothing comes behind 221");
+}
+
+#[test]
+fn a_wrong_password_and_an_unknown_user_sound_the_same() {
+    let Some(daemon) = daemon("wrong login") else { return };
+    let mut client = daemon.connect();
+    client.expect("USER alice", &[331]);
+    let wrong = client.expect("PASS incorrect horse", &[530]);
+    let mut client = daemon.connect();
+    client.expect("USER nobody-of-that-name", &[331]);
+    let unknown = client.expect("PASS correct horse", &[530]);
+    assert_eq!(wrong, unknown);
+    client.expect("LIST", &[530]);
+}
+
+#[test]
+fn after_too_many_failures_the_server_closes() {
+    if !root_or_skip("login failures") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("max_login_failures = 2");
+    let daemon = Daemon::start(site);
+    let mut client = daemon.connect();
+    client.expect("USER alice", &[331]);
+    client.expect("PASS wrong", &[530]);
+    client.expect("USER alice", &[331]);
+    client.send("PASS wrong again");
+    let last = client.ends();
+    assert!(!last.is_empty() && last.iter().all(|r| r.code == 530 || r.code == 421), "{last:?}");
+}
+
+#[test]
+fn before_login_only_the_door_answers() {
+    let Some(daemon) = daemon("before login") else { return };
+    let mut client = daemon.connect();
+    let closed = [
+        "CWD /",
+        "PWD",
+        "CDUP",
+        "LIST",
+        "NLST",
+        "MLSD",
+        "MLST",
+        "RETR f",
+        "STOR f",
+        "APPE f",
+        "STOU",
+        "DELE f",
+        "RMD d",
+        "MKD d",
+        "RNFR f",
+        "RNTO g",
+        "SIZE f",
+        "MDTM f",
+        "MFMT 20200101000000 f",
+        "PASV",
+        "EPSV",
+        "PORT 127,0,0,1,9,9",
+        "EPRT |1|127.0.0.1|2313|",
+        "REST 1",
+        "SITE CHMOD 644 f",
+    ];
+    for line in closed {
+        let reply = client.refused(line);
+        assert!(matches!(reply.code, 530 | 503), "{line}: {reply:?}");
+    }
+    client.expect("FEAT", &[211]);
+    client.expect("SYST", &[215]);
+    client.expect("HELP", &[211, 214]);
+    client.expect("OPTS UTF8 ON", &[200, 202]);
+    client.expect("NOOP", &[200]);
+    client.login("alice", "correct horse");
+}
+
+#[test]
+fn pass_without_user_is_out_of_sequence() {
+    let Some(daemon) = daemon("PASS first") else { return };
+    let mut client = daemon.connect();
+    client.expect("PASS correct horse", &[503]);
+    client.expect("USER", &[501]);
+    client.login("alice", "correct horse");
+}
+
+#[test]
+fn rein_begins_again_without_rights() {
+    let Some(daemon) = daemon("REIN") else { return };
+    daemon.mkdir("alice", "sub");
+    let mut client = daemon.login("alice");
+    client.expect("CWD sub", &[250]);
+    client.expect("REIN", &[220]);
+    client.expect("PWD", &[530]);
+    client.login("bob", "battery staple");
+    assert_eq!(client.pwd(), b"/");
+    client.expect("CWD sub", &[550]);
+}
+
+#[test]
+fn a_locked_account_is_refused() {
+    if !root_or_skip("locked account") {
+        return;
+    }
+    let mut site = Site::new();
+    site.account_mut("bob").locked = true;
+    let daemon = Daemon::start(site);
+    let mut client = daemon.connect();
+    client.expect("USER bob", &[331]);
+    client.expect("PASS battery staple", &[530]);
+    client.login("alice", "correct horse");
+}
+
+#[test]
+fn anonymous_is_off_by_default_and_reads_only_when_on() {
+    if !root_or_skip("anonymous") {
+        return;
+    }
+    let daemon = Daemon::start(Site::new());
+    let mut client = daemon.connect();
+    client.expect("USER anonymous", &[331, 530]);
+    client.expect("PASS guest@example.org", &[530, 503]);
+    drop(daemon);
+
+    let mut site = Site::new();
+    let bob = site.account("bob").clone();
+    site.set_in("anonymous", "enabled = true").set_in("anonymous", &format!("home = \"{}\"", bob.home.display()));
+    site.set_in("anonymous", &format!("uid = {0}", bob.uid)).set_in("anonymous", &format!("gid = {0}", bob.uid));
+    let daemon = Daemon::start(site);
+    daemon.put("bob", "public", b"for all");
+    for name in ["anonymous", "ftp"] {
+        let mut client = daemon.connect();
+        client.login(name, "guest@example.org");
+        assert_eq!(client.fetch("RETR public"), b"for all");
+        assert!(!client.store("STOR other", b"x").is(2));
+        assert!(!daemon.home("bob", "other").exists());
+        client.refused("DELE public");
+    }
+}
+
+#[test]
+fn a_silent_client_is_told_421_when_its_time_is_over() {
+    if !root_or_skip("time-outs") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("login_timeout_secs = 1").set("idle_timeout_secs = 2");
+    let daemon = Daemon::start(site);
+    let mut stranger = daemon.connect();
+    let mut idle = daemon.login("alice");
+    stranger.expect_reply(&[421]);
+    assert!(stranger.ends().is_empty());
+    idle.expect_reply(&[421]);
+    assert!(idle.ends().is_empty());
+}
