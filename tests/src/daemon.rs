@@ -107,6 +107,13 @@ impl Daemon {
         Client::connect(self.address())
     }
 
+    /// The text a new client is greeted with.
+    #[must_use]
+    pub fn connect_greeting(&self) -> String {
+        let mut client = Client::connect_silently(self.address());
+        format!("{:?}", client.expect_reply(&[220]))
+    }
+
     /// A client that is logged in as `name`.
     #[must_use]
     pub fn login(&self, name: &str) -> Client {
