@@ -1,1 +1,58 @@
-//! caissond: the root process; listeners, children, few answers
+//! caissond: the root process. Owns listeners, starts children, answers few questions.
+//!
+//! Runs as root with few capabilities, under its own seccomp filter. Reads from: two files of the admin's at start and reload;
+//! children (hostile); caissonctl. Never: a byte from the network, a path or length a client chose, a password.
+//!
+//! start.rs is the ladder, monitor.rs the loop, table.rs what may be asked, answer/ what is answered.
+//! Not here: sandbox/ (what each process may do), ipc/ (the links), monitor/broker (files), monitor/ctl (the admin's command).
+#![forbid(unsafe_code)]
+
+mod answer;
+mod args;
+mod children;
+pub mod config;
+mod control;
+mod event;
+mod listen;
+mod log;
+mod monitor;
+mod notify;
+mod peer;
+mod reap;
+mod reload;
+mod serve;
+mod spawn;
+mod start;
+mod table;
+
+use std::process::ExitCode;
+
+use args::Command;
+pub use args::USAGE;
+
+/// Does what the command line says. Any failure is one line on standard error and exit status 1.
+pub fn run() -> ExitCode {
+    let done = args::parse(std::env::args_os().skip(1)).and_then(|command| match command {
+        Command::Print(text) => {
+            print!("{text}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Daemon { file, check } => daemon(file, check),
+        Command::Serve(serve) => serve::run(serve),
+    });
+    done.unwrap_or_else(|why| {
+        eprintln!("caissond: {why}");
+        ExitCode::FAILURE
+    })
+}
+
+fn daemon(file: std::path::PathBuf, check: bool) -> Result<ExitCode, String> {
+    let (config, users) = config::load(&file).map_err(|e| e.to_string())?;
+    if check {
+        println!("{}: {} listeners, {} users: valid", file.display(), config.listen.len(), users.len());
+        return Ok(ExitCode::SUCCESS);
+    }
+    // A reload comes after the change to the root directory.
+    let file = std::path::absolute(file).map_err(|e| e.to_string())?;
+    start::run(config, users, Some(file), |_| {})
+}

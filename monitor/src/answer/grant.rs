@@ -1,0 +1,118 @@
+//! Answers `Grant`: gives a worker its link to the broker of a vouched session's account.
+//!
+//! Runs as root. Reads from: authd (a name), never from the worker whose session it is. Trusts: the user table, for uid, groups,
+//! home and permissions. Holds: one broker per account, started in the account's root, never at a path chosen by a client.
+//! A broker that is still starting keeps its grants waiting; nobody else waits.
+//! Not here: walking paths (monitor/broker/src/resolve.rs).
+
+use ipc::{
+    link::{
+        log::{Event, Level},
+        monitor_authd::Grant,
+        monitor_broker::ToBroker,
+        monitor_worker::{Granted, ToWorker},
+    },
+    types::{BrokerId, SessionId, WorkerId},
+};
+
+use crate::{
+    children::link,
+    monitor::{Broker, Monitor, Stage},
+    table::Standing,
+};
+
+pub(crate) fn answer_grant(m: &mut Monitor, grant: Grant) {
+    let id = grant.worker;
+    // A worker that died meanwhile has no sessions; one that has not said Ready can have none.
+    let Some(worker) = m.workers.get(&id).filter(|worker| worker.child.ready) else { return };
+    if worker.sessions.get(grant.session).is_some() {
+        return m.end_worker(id, "asked authd twice about one session");
+    }
+    let admitted = admit(m, &grant).and_then(|()| find_broker(m, &grant));
+    let Some(worker) = m.workers.get_mut(&id) else { return };
+    match admitted {
+        Ok(broker) => {
+            worker.sessions.vouch(grant.session, broker);
+            if m.brokers.get(&broker).is_some_and(|broker| broker.child.ready) {
+                hand_over(m, id, grant.session, broker);
+            }
+        }
+        Err(why) => {
+            worker.withdraw(grant.session);
+            let text = format!(
+                "login not served process=\"{}\" session={} user={} reason=\"{why}\"",
+                worker.child.name, grant.session, grant.user
+            );
+            m.log.own(Level::Warning, Event::Refused, text);
+        }
+    }
+}
+
+/// A broker has said `Ready`: what waited for it goes out.
+pub(crate) fn grant_waiting(m: &mut Monitor, broker: BrokerId) {
+    let waiting: Vec<(WorkerId, SessionId)> = m
+        .workers
+        .iter()
+        .flat_map(|(&id, worker)| {
+            worker.sessions.of(broker, Standing::Waiting).into_iter().map(move |session| (id, session))
+        })
+        .collect();
+    for (worker, session) in waiting {
+        hand_over(m, worker, session, broker);
+    }
+}
+
+/// Whether the limits allow another session.
+fn admit(m: &Monitor, grant: &Grant) -> Result<(), String> {
+    let total: usize = m.workers.values().map(|worker| worker.sessions.len()).sum();
+    if total >= m.config.max_sessions as usize {
+        return Err(format!("max_sessions reached ({total})"));
+    }
+    let of_account = m.brokers.iter().filter(|(_, broker)| broker.account == grant.user);
+    let of_account: usize = of_account.map(|(&id, _)| sessions_of(m, id)).sum();
+    if of_account >= m.config.max_sessions_per_account as usize {
+        return Err(format!("max_sessions_per_account reached ({of_account})"));
+    }
+    Ok(())
+}
+
+/// The account's broker, started if there is none.
+fn find_broker(m: &mut Monitor, grant: &Grant) -> Result<BrokerId, String> {
+    if m.stage == Stage::Stopping {
+        return Err("stopping".to_owned());
+    }
+    let user = m.users.get(&grant.user).filter(|user| !user.locked).cloned();
+    let user = user.ok_or("authd and the monitor do not hold the same user table now")?;
+    // After a reload, an account whose entry has changed gets a new broker for its new sessions.
+    let same = |broker: &Broker| broker.account == grant.user && broker.user == user && !broker.stopping;
+    if let Some((&id, _)) = m.brokers.iter().find(|(_, broker)| same(broker)) {
+        return Ok(id);
+    }
+    m.start_broker(&grant.user, &user).map_err(|e| format!("no broker: {e}"))
+}
+
+/// Tells a worker of its session's broker; with a link, if it has none.
+fn hand_over(m: &mut Monitor, id: WorkerId, session: SessionId, broker_id: BrokerId) {
+    let (Some(worker), Some(broker)) = (m.workers.get_mut(&id), m.brokers.get_mut(&broker_id)) else { return };
+    let mut ends = Vec::new();
+    if !worker.links.contains(&broker_id) {
+        match link() {
+            Ok((end_of_broker, end_of_worker)) => {
+                broker.child.send(ToBroker::AddWorker(id), vec![end_of_broker]);
+                ends.push(end_of_worker);
+            }
+            Err(e) => {
+                m.log.own(Level::Error, Event::Fault, format!("socketpair: {e}"));
+                return worker.withdraw(session);
+            }
+        }
+        worker.links.insert(broker_id);
+    }
+    worker.sessions.granted(session);
+    worker.child.send(ToWorker::Granted(Granted { session, broker: broker_id }), ends);
+}
+
+/// How many sessions a broker has on all workers.
+pub(crate) fn sessions_of(m: &Monitor, broker: BrokerId) -> usize {
+    m.workers.values().map(|worker| worker.sessions.count(broker)).sum()
+}

@@ -1,0 +1,103 @@
+//! Answers `PassivePool`: hands a worker listening sockets of the passive range, for clients of one listener.
+//!
+//! Runs as root. Reads from: worker (hostile). Trusts: the configuration's range.
+//! Ports are drawn at random, so that nobody guesses the next one (RFC 2577 8). No copy is kept: a socket is the worker's until it
+//! closes it. Batches are small enough that a range of ten ports serves every worker.
+//! Not here: which session gets which socket (worker/src/ftp/data.rs).
+
+use std::{net::IpAddr, os::fd::OwnedFd};
+
+use ipc::{
+    Breach, MAX_FDS,
+    link::monitor_worker::{PassivePool, PassiveSockets, ToWorker},
+    types::WorkerId,
+};
+
+use crate::{config::Ports, listen, monitor::Monitor};
+
+/// Most ports tried for one question, so that a range in use costs root a bounded time.
+const MOST_TRIED: u32 = 256;
+
+pub(crate) fn answer_passive_pool(m: &mut Monitor, id: WorkerId, ask: PassivePool) -> Result<(), Breach> {
+    let wanted = usize::from(ask.wanted);
+    if !(1..=MAX_FDS).contains(&wanted) {
+        return Err(Breach::OutOfPhase("PassivePool wants 1 to 32 sockets"));
+    }
+    let Some(worker) = m.workers.get_mut(&id) else { return Ok(()) };
+    let listener = m.listeners.iter().find(|listening| listening.id == ask.listener);
+    // A listener may have gone by a reload; and a worker that does not read what it asked for gets no more of it.
+    let sockets = match listener.filter(|_| !worker.child.behind()) {
+        Some(listener) => {
+            let ports = m.config.ftp.passive_ports;
+            bind_some(listener.address.ip(), ports, wanted.min(batch(ports, m.config.fixed.workers)))
+        }
+        None => Vec::new(),
+    };
+    worker.child.send(ToWorker::PassivePool(PassiveSockets { listener: ask.listener }), sockets);
+    Ok(())
+}
+
+/// Most sockets handed out at a time.
+fn batch(ports: Ports, workers: u32) -> usize {
+    let range = u32::from(ports.last - ports.first) + 1;
+    (range / (2 * workers.max(1))).clamp(1, 32) as usize
+}
+
+/// Binds up to `wanted` free ports of the range.
+fn bind_some(ip: IpAddr, ports: Ports, wanted: usize) -> Vec<OwnedFd> {
+    let range = u32::from(ports.last - ports.first) + 1;
+    let mut sockets = Vec::new();
+    let mut next = random() % range;
+    for _ in 0..MOST_TRIED.min(range) {
+        if sockets.len() == wanted {
+            break;
+        }
+        let port = ports.first.saturating_add(u16::try_from(next).unwrap_or(0));
+        match listen::passive(ip, port) {
+            Ok(socket) => {
+                sockets.push(socket);
+                next = random() % range;
+            }
+            Err(_) => next = (next + 1) % range,
+        }
+    }
+    sockets
+}
+
+fn random() -> u32 {
+    let mut bytes = [0; 4];
+    // The kernel's pool is ready long before a root process of ours runs; without it, zero is a port like any other.
+    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    u32::from_ne_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, net::SocketAddr};
+
+    use super::*;
+
+    const LOOPBACK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 83));
+
+    #[test]
+    fn a_small_range_is_shared_by_all_workers() {
+        let ports = Ports { first: 50_000, last: 50_009 };
+        assert_eq!([batch(ports, 1), batch(ports, 2), batch(ports, 8)], [5, 2, 1]);
+        assert_eq!(batch(Ports { first: 1024, last: 65_535 }, 2), 32);
+    }
+
+    #[test]
+    fn each_port_is_handed_out_once_and_again_when_it_is_closed() {
+        let ports = Ports { first: 41_830, last: 41_833 };
+        let mut held = Vec::new();
+        for _ in 0..16 {
+            held.extend(bind_some(LOOPBACK, ports, 2));
+        }
+        let bound: BTreeSet<u16> =
+            held.iter().map(|s| SocketAddr::try_from(rustix::net::getsockname(s).unwrap()).unwrap().port()).collect();
+        assert_eq!((held.len(), bound.len()), (4, 4));
+        assert!(bind_some(LOOPBACK, ports, 1).is_empty());
+        held.pop();
+        assert_eq!((0..8).map(|_| bind_some(LOOPBACK, ports, 4).len()).max(), Some(1));
+    }
+}

@@ -1,0 +1,164 @@
+//! Who the children are: starts authd, workers and brokers, and lays the links between them.
+//!
+//! Everything a child needs is sent right behind its `Start`; the socket holds it until the child is confined and reads.
+
+use std::{
+    io::{self, Seek, Write},
+    os::fd::OwnedFd,
+    time::Duration,
+};
+
+use ipc::{
+    link::{
+        Confine,
+        log::{Event, Level},
+        monitor_authd::{AuthdStart, ToAuthd, UserRecord},
+        monitor_broker::{BrokerStart, ToBroker},
+        monitor_worker::{Listener, ToWorker, WorkerStart},
+    },
+    types::{BrokerId, Build, Ids, UserName, WorkerId},
+};
+use rustix::{
+    fs::{MemfdFlags, Mode, OFlags, SealFlags},
+    net::{AddressFamily, SocketFlags, SocketType, socketpair},
+};
+
+use crate::{
+    config::{User, Users},
+    event::{Alarm, Token},
+    monitor::{AuthdChild, Broker, BrokerChild, Monitor, Stage, Worker, WorkerChild},
+    table::Sessions,
+};
+
+/// How long a broker may take to confine itself.
+const BROKER_START: Duration = Duration::from_secs(5);
+
+/// A link between two children, one end each.
+pub(crate) fn link() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+impl Monitor {
+    fn confine(&self, ids: Option<&Ids>) -> Confine {
+        Confine { ids: ids.filter(|_| self.privileged).cloned(), best_effort: self.config.fixed.best_effort }
+    }
+
+    /// Starts authd, gives it the users, and links it with every worker there is.
+    pub fn start_authd(&mut self) -> io::Result<()> {
+        let users = sealed_users(&self.users)?;
+        let mut authd = AuthdChild::start(&self.programs.authd, "authd".into(), &self.epoll, Token::Authd.number())?;
+        let confine = self.confine(self.config.fixed.authd_ids.as_ref());
+        let settings = self.config.authd_settings();
+        authd.send(ToAuthd::Start(AuthdStart { build: Build::THIS, confine, settings }), Vec::new());
+        authd.send(ToAuthd::Users, vec![users]);
+        self.authd = Some(authd);
+        self.workers.keys().copied().collect::<Vec<_>>().into_iter().try_for_each(|id| self.link_with_authd(id))
+    }
+
+    /// Starts the worker of a slot, gives it the listeners, and links it with authd.
+    pub fn start_worker(&mut self, slot: usize) -> io::Result<()> {
+        let id = WorkerId(self.new_id());
+        let token = Token::Worker(id).number();
+        let mut child = WorkerChild::start(&self.programs.worker, format!("worker {slot}"), &self.epoll, token)?;
+        let confine = self.confine(self.config.fixed.worker_ids.as_ref());
+        let settings = self.config.ftp_settings();
+        child.send(ToWorker::Start(WorkerStart { build: Build::THIS, confine, worker: id, settings }), Vec::new());
+        for listening in &self.listeners {
+            let record = ToWorker::Listener(Listener { id: listening.id, address: listening.address });
+            child.send(record, vec![listening.socket.try_clone()?]);
+        }
+        self.workers.insert(id, Worker { child, slot, sessions: Sessions::default(), links: Default::default() });
+        self.link_with_authd(id)
+    }
+
+    fn link_with_authd(&mut self, id: WorkerId) -> io::Result<()> {
+        let (Some(authd), Some(worker)) = (self.authd.as_mut(), self.workers.get_mut(&id)) else { return Ok(()) };
+        let (end_of_authd, end_of_worker) = link()?;
+        authd.send(ToAuthd::AddWorker(id), vec![end_of_authd]);
+        worker.child.send(ToWorker::Authd, vec![end_of_worker]);
+        Ok(())
+    }
+
+    /// Starts a broker for an account, in the account's root directory.
+    pub fn start_broker(&mut self, account: &UserName, user: &User) -> io::Result<BrokerId> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(&user.home, flags, Mode::empty())
+            .map_err(|errno| io::Error::other(format!("home {}: {errno}", user.home.display())))?;
+        let id = BrokerId(self.new_id());
+        let token = Token::Broker(id).number();
+        let mut child = BrokerChild::start(&self.programs.broker, format!("broker {account}"), &self.epoll, token)?;
+        let start = BrokerStart {
+            build: Build::THIS,
+            confine: self.confine(Some(&user.ids)),
+            account: account.clone(),
+            permissions: user.permissions,
+            umask: self.config.umask,
+            // One more than there are workers: a new worker may come before the thread of a dead one has ended.
+            slots: u16::try_from(self.config.fixed.workers + 1).unwrap_or(256).min(256),
+        };
+        child.send(ToBroker::Start(start), vec![root]);
+        self.brokers.insert(
+            id,
+            Broker { child, account: account.clone(), user: user.clone(), idle_since: None, stopping: false },
+        );
+        self.timers.set(BROKER_START, Alarm::BrokerStart(id));
+        Ok(id)
+    }
+
+    /// Starts authd (0) or the worker of a slot again; tries later if that fails.
+    pub fn respawn(&mut self, slot: usize) {
+        if self.stage == Stage::Stopping {
+            return;
+        }
+        let started = if slot == 0 { self.start_authd() } else { self.start_worker(slot) };
+        if let Err(e) = started {
+            self.log.own(Level::Error, Event::Fault, format!("cannot start a process again: {e}"));
+            self.timers.set(Duration::from_secs(1), Alarm::Respawn(slot));
+        }
+    }
+}
+
+/// What authd may know of the accounts, as [`ToAuthd::Users`] describes it, in a memfd nobody can change any more.
+pub(crate) fn sealed_users(users: &Users) -> io::Result<OwnedFd> {
+    let memory = rustix::fs::memfd_create("users", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let mut file = std::fs::File::from(memory);
+    let mut table = Vec::new();
+    for (name, user) in users {
+        let (locked, any_password) = (user.locked, user.any_password);
+        let record = UserRecord { name: name.clone(), hash: user.hash.clone(), locked, any_password };
+        let record = postcard::to_stdvec(&record).map_err(io::Error::other)?;
+        let length = u32::try_from(record.len()).map_err(io::Error::other)?;
+        table.extend_from_slice(&length.to_le_bytes());
+        table.extend_from_slice(&record);
+    }
+    file.write_all(&table)?;
+    file.rewind()?;
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
+    Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use ipc::types::Permissions;
+
+    use super::*;
+
+    #[test]
+    fn authd_gets_names_and_hashes_and_can_change_neither() {
+        let ids = Ids { uid: 7, gid: 7, groups: Vec::new() };
+        let home = "/".into();
+        let user = User { hash: None, locked: true, any_password: false, ids, home, permissions: Permissions::ALL };
+        let name = UserName::new(b"alice").unwrap();
+        let mut file = std::fs::File::from(sealed_users(&Users::from([(name.clone(), user)])).unwrap());
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        let (length, record) = bytes.split_at(4);
+        assert_eq!(u32::from_le_bytes(length.try_into().unwrap()) as usize, record.len());
+        let record: UserRecord = postcard::from_bytes(record).unwrap();
+        assert_eq!(record, UserRecord { name, hash: None, locked: true, any_password: false });
+        assert!(file.write_all(b"x").is_err() && file.set_len(0).is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! The log: one record a line on standard error, stamped here with time and sending process.
+//!
+//! Runs as root. Reads: texts of children (hostile). Control bytes and everything beyond ASCII are escaped, lines are cut,
+//! each process may fill only so many a second, and a reader that does not keep up loses lines rather than stop root.
+//! Under systemd (`JOURNAL_STREAM`) each line begins with the priority of sd-daemon(3).
+
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+    time::{Duration, Instant, SystemTime},
+};
+
+use ipc::{
+    link::log::{Event, Level, LogRecord},
+    types::Blob,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Longest line in bytes; a pipe takes up to PIPE_BUF (4096) whole or not at all.
+const LONGEST: usize = 4000;
+
+/// Lines one process may write within a second.
+const A_SECOND: u32 = 10_000;
+
+/// Where lines go.
+#[derive(Debug)]
+pub(crate) struct Log {
+    least: Level,
+    priorities: bool,
+    lost: u64,
+}
+
+/// One process's share of the log.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    began: Option<Instant>,
+    lines: u32,
+    dropped: u32,
+}
+
+impl Gate {
+    /// Whether another line may pass at `now`; the second value is how many were dropped in the time before.
+    fn pass(&mut self, now: Instant) -> (bool, u32) {
+        let mut told = 0;
+        if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
+            told = self.dropped;
+            *self = Gate { began: Some(now), lines: 0, dropped: 0 };
+        }
+        self.lines += 1;
+        let passes = self.lines <= A_SECOND;
+        self.dropped += u32::from(!passes);
+        (passes, told)
+    }
+}
+
+impl Log {
+    /// Writes records of at least this level.
+    pub fn new(least: Level) -> Self {
+        Log { least, priorities: std::env::var_os("JOURNAL_STREAM").is_some(), lost: 0 }
+    }
+
+    /// After a reload.
+    pub fn set_level(&mut self, least: Level) {
+        self.least = least;
+    }
+
+    /// A line of the monitor's own.
+    pub fn own(&mut self, level: Level, event: Event, text: impl AsRef<str>) {
+        self.write("monitor", &LogRecord { level, event, session: None, text: Blob::cut(text.as_ref().as_bytes()) });
+    }
+
+    /// A line of a child, if its share allows.
+    pub fn child(&mut self, name: &str, gate: &mut Gate, record: &LogRecord) {
+        let (passes, dropped) = gate.pass(Instant::now());
+        if dropped > 0 {
+            self.own(Level::Warning, Event::Limit, format!("log lines dropped process=\"{name}\" lines={dropped}"));
+        }
+        if passes {
+            self.write(name, record);
+        }
+    }
+
+    fn write(&mut self, name: &str, record: &LogRecord) {
+        if record.level > self.least {
+            return;
+        }
+        let mut line = self.format(SystemTime::now(), name, record);
+        if self.lost > 0 {
+            let _ = write!(line, " log_lines_lost_before={}", self.lost);
+        }
+        line.push('\n');
+        let stderr = io::stderr();
+        let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
+        let writable = poll(&mut ready, Some(&Timespec::default())).is_ok_and(|n| n == 1);
+        match writable && stderr.lock().write_all(line.as_bytes()).is_ok() {
+            true => self.lost = 0,
+            false => self.lost += 1,
+        }
+    }
+
+    fn format(&self, now: SystemTime, name: &str, record: &LogRecord) -> String {
+        let (level, priority) = match record.level {
+            Level::Error => ("error", 3),
+            Level::Warning => ("warning", 4),
+            Level::Info => ("info", 6),
+            Level::Debug => ("debug", 7),
+        };
+        let mut line = if self.priorities { format!("<{priority}>") } else { String::new() };
+        let _ = write!(line, "{} {level} ", humantime::format_rfc3339_millis(now));
+        escape(name.as_bytes(), &mut line);
+        let _ = write!(line, ": {}", kebab(record.event));
+        if let Some(session) = record.session {
+            let _ = write!(line, " session={session}");
+        }
+        line.push(' ');
+        escape(record.text.as_bytes(), &mut line);
+        line.truncate(LONGEST);
+        line
+    }
+}
+
+/// Printable ASCII as it is, everything else as `\xNN`.
+fn escape(bytes: &[u8], line: &mut String) {
+    for &byte in bytes {
+        match byte {
+            b' '..=b'~' => line.push(byte.into()),
+            _ => drop(write!(line, "\\x{byte:02x}")),
+        }
+    }
+}
+
+/// The event's name in caissond(8).
+fn kebab(event: Event) -> String {
+    let mut name = String::new();
+    for letter in format!("{event:?}").chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use ipc::types::SessionId;
+
+    use super::*;
+
+    fn line(text: &[u8], priorities: bool) -> String {
+        let log = Log { least: Level::Debug, priorities, lost: 0 };
+        let record = LogRecord {
+            level: Level::Info,
+            event: Event::LoginFailed,
+            session: Some(SessionId(7)),
+            text: Blob::cut(text),
+        };
+        log.format(SystemTime::UNIX_EPOCH + Duration::from_secs(951_782_400), "worker 2", &record)
+    }
+
+    #[test]
+    fn a_line_has_time_level_process_event_session_and_text() {
+        assert_eq!(line(b"user=bob", false), "2000-02-29T00:00:00.000Z info worker 2: login-failed session=7 user=bob");
+        assert!(line(b"", true).starts_with("<6>2000-"));
+    }
+
+    #[test]
+    fn a_child_cannot_begin_a_line_or_move_the_cursor() {
+        assert!(
+            line(b"a\n<0>forged \x1b[2J \xc2\x9b\x7f", false).ends_with("a\\x0a<0>forged \\x1b[2J \\xc2\\x9b\\x7f")
+        );
+    }
+
+    #[test]
+    fn the_longest_text_still_fits_a_pipe_in_one_piece() {
+        assert!(line(&[0xff; 1536], true).len() < 4096 - 64);
+    }
+
+    #[test]
+    fn a_flood_is_dropped_and_counted() {
+        let mut gate = Gate::default();
+        let now = Instant::now();
+        let passed = (0..A_SECOND + 5).filter(|_| gate.pass(now).0).count();
+        assert_eq!(passed, A_SECOND as usize);
+        assert_eq!(gate.pass(now + Duration::from_secs(1)), (true, 5));
+    }
+}

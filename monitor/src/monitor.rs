@@ -1,0 +1,309 @@
+//! The monitor's state and its loop: the only place that waits. What children say is judged by table.rs and answered in answer/.
+//!
+//! Runs as root, sandboxed. Reads from: children (hostile), caissonctl (root, checked), signals. Never waits for one of them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    os::fd::OwnedFd,
+    path::PathBuf,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use ipc::{
+    Breach, Received, Record,
+    link::{
+        CannotStart, Ready,
+        log::{Event, Level},
+        monitor_authd::{self, FromAuthd},
+        monitor_broker::{self, FromBroker},
+        monitor_worker::{self, FromWorker},
+    },
+    types::{BrokerId, SessionId, UserName, WorkerId},
+};
+use nix::sys::signalfd::SignalFd;
+use rustix::{
+    event::{
+        Timespec,
+        epoll::{self, EventFlags},
+    },
+    io::Errno,
+    process::Signal,
+};
+
+use crate::{
+    answer,
+    config::{Config, User, Users},
+    control::Control,
+    event::{Alarm, Timers, Token},
+    listen::Listening,
+    log::Log,
+    reap, reload,
+    spawn::{Child, Programs},
+    table::{Sessions, permit},
+};
+
+/// Most records taken from one child before the others have their turn.
+const A_TURN: usize = 64;
+
+pub(crate) type AuthdChild = Child<monitor_authd::ToAuthd, FromAuthd>;
+pub(crate) type WorkerChild = Child<monitor_worker::ToWorker, FromWorker>;
+pub(crate) type BrokerChild = Child<monitor_broker::ToBroker, FromBroker>;
+
+/// A worker, and what it may speak for.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub child: WorkerChild,
+    /// 1 to `workers`; a worker started again has the slot of the dead one and a new [`WorkerId`].
+    pub slot: usize,
+    pub sessions: Sessions,
+    /// Brokers it has a link to.
+    pub links: BTreeSet<BrokerId>,
+}
+
+impl Worker {
+    /// Refuses a session that authd vouched for and the worker has not been told of.
+    pub fn withdraw(&mut self, session: SessionId) {
+        if self.sessions.get(session).is_some() {
+            self.sessions.end(session);
+        }
+        self.sessions.refuse();
+        self.child.send(monitor_worker::ToWorker::GrantRefused(session), Vec::new());
+    }
+}
+
+/// A broker, and the account it was started for.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    pub child: BrokerChild,
+    pub account: UserName,
+    pub user: User,
+    /// When its last session ended, while an alarm is set to look again.
+    pub idle_since: Option<Instant>,
+    /// It has been told to stop, and takes no more sessions.
+    pub stopping: bool,
+}
+
+/// Where the monitor is between start and end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Until every process has said `Ready`; a death now ends all.
+    Starting,
+    Serving,
+    Stopping,
+}
+
+/// Everything root knows.
+pub(crate) struct Monitor {
+    pub config: Config,
+    pub users: Users,
+    /// The configuration file; none in quick start, which has nothing to reload.
+    pub file: Option<PathBuf>,
+    /// Started by root: children take on ids of their own.
+    pub privileged: bool,
+    pub programs: Programs,
+    pub listeners: Vec<Listening>,
+    pub control: Option<Control>,
+    pub epoll: Rc<OwnedFd>,
+    pub signals: SignalFd,
+    pub timers: Timers,
+    pub log: Log,
+    pub stage: Stage,
+    pub authd: Option<AuthdChild>,
+    pub workers: BTreeMap<WorkerId, Worker>,
+    pub brokers: BTreeMap<BrokerId, Broker>,
+    /// Deaths in a row of authd (0) and of each worker's slot.
+    pub deaths: Vec<u32>,
+    /// What could not be enforced, by anybody.
+    pub weaker: BTreeSet<String>,
+    /// Why the start failed.
+    pub failure: Option<String>,
+    pub last_id: u32,
+}
+
+impl Monitor {
+    /// A number no worker, broker, listener or client had before. (It would take four billion to come round.)
+    pub fn new_id(&mut self) -> u32 {
+        self.last_id = self.last_id.wrapping_add(1);
+        self.last_id
+    }
+
+    /// Waits for something to happen, and does what follows from it.
+    pub fn turn(&mut self) {
+        let timeout = self.timers.next().and_then(|wait| Timespec::try_from(wait + Duration::from_millis(1)).ok());
+        let mut events = Vec::with_capacity(64);
+        match epoll::wait(&*self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => self.log.own(Level::Error, Event::Fault, format!("epoll_wait: {errno}")),
+        }
+        for event in events {
+            let (number, flags) = (event.data.u64(), event.flags);
+            if let Some(token) = Token::from_number(number) {
+                self.happened(token, flags.contains(EventFlags::OUT));
+            }
+        }
+        while let Some(alarm) = self.timers.due() {
+            self.ring(alarm);
+        }
+    }
+
+    fn happened(&mut self, token: Token, writable: bool) {
+        match token {
+            Token::Signals => self.take_signals(),
+            Token::Control => crate::control::accept(self),
+            Token::Client(id) => crate::control::serve(self, id, writable),
+            Token::Authd => {
+                self.authd.iter_mut().filter(|_| writable).for_each(Child::flush);
+                self.hear_authd();
+            }
+            Token::Worker(id) => {
+                self.workers.get_mut(&id).iter_mut().filter(|_| writable).for_each(|w| w.child.flush());
+                self.hear_worker(id);
+            }
+            Token::Broker(id) => {
+                self.brokers.get_mut(&id).iter_mut().filter(|_| writable).for_each(|b| b.child.flush());
+                self.hear_broker(id);
+            }
+        }
+    }
+
+    fn take_signals(&mut self) {
+        while let Ok(Some(info)) = self.signals.read_signal() {
+            match Signal::from_named_raw(info.ssi_signo.cast_signed()) {
+                Some(Signal::CHILD) => reap::reap(self),
+                Some(Signal::HUP) => drop(reload::reload(self)),
+                _ => reap::stop(self),
+            }
+        }
+    }
+
+    fn ring(&mut self, alarm: Alarm) {
+        match alarm {
+            Alarm::Respawn(slot) => self.respawn(slot),
+            Alarm::BrokerStart(id) => {
+                let late = self.brokers.get_mut(&id).filter(|broker| !broker.child.ready);
+                late.into_iter().for_each(|broker| broker.child.kill("did not start in time"));
+            }
+            Alarm::BrokerStop(id) => {
+                self.brokers.get_mut(&id).into_iter().for_each(|broker| broker.child.kill("did not stop in time"));
+            }
+            Alarm::BrokerIdle(id) => answer::retire_idle_broker(self, id),
+            Alarm::StartOver if self.stage == Stage::Starting => {
+                self.failure.get_or_insert_with(|| "not every process was ready in time".to_owned());
+            }
+            Alarm::StopOver => reap::kill_everybody(self, "did not stop in time"),
+            Alarm::StartOver => {}
+        }
+    }
+
+    /// Takes what authd has said. Also called before a worker's session counts as unknown: authd's grant is sent before the
+    /// worker can learn of its session, but may lie unread behind it.
+    pub fn hear_authd(&mut self) {
+        for _ in 0..A_TURN {
+            let Some(received) = self.authd.as_mut().and_then(Child::recv) else { return };
+            if let Err(breach) = self.authd_says(received) {
+                self.authd.iter_mut().for_each(|authd| authd.kill(&breach.to_string()));
+            }
+        }
+    }
+
+    pub fn hear_worker(&mut self, id: WorkerId) {
+        for _ in 0..A_TURN {
+            let Some(received) = self.workers.get_mut(&id).and_then(|w| w.child.recv()) else { return };
+            if let Err(breach) = self.worker_says(id, received) {
+                self.end_worker(id, &breach.to_string());
+            }
+        }
+    }
+
+    pub fn hear_broker(&mut self, id: BrokerId) {
+        for _ in 0..A_TURN {
+            let Some(received) = self.brokers.get_mut(&id).and_then(|b| b.child.recv()) else { return };
+            if let Err(breach) = self.broker_says(id, received) {
+                self.brokers.get_mut(&id).into_iter().for_each(|broker| broker.child.kill(&breach.to_string()));
+            }
+        }
+    }
+
+    fn authd_says(&mut self, Received { record, .. }: Received<FromAuthd>) -> Result<(), Breach> {
+        let Some(authd) = self.authd.as_mut() else { return Ok(()) };
+        permit((&record).into(), authd.ready, false)?;
+        match record {
+            FromAuthd::Ready(ready) => is_ready(authd, &ready, &mut self.weaker),
+            FromAuthd::CannotStart(last) => cannot_start(authd, &last),
+            FromAuthd::Log(record) => self.log.child(&authd.name, &mut authd.gate, &record),
+            FromAuthd::Grant(grant) => answer::answer_grant(self, grant),
+            FromAuthd::WorkerBreach(worker) => self.end_worker(worker, "broke the contract of its link to authd"),
+        }
+        Ok(())
+    }
+
+    fn worker_says(&mut self, id: WorkerId, Received { record, mut fds }: Received<FromWorker>) -> Result<(), Breach> {
+        let vouched = match &record {
+            FromWorker::ConnectBack(ask) => self.holds(id, |sessions| sessions.may_move(ask.session)),
+            FromWorker::SessionEnded(session) => self.holds(id, |sessions| sessions.may_end(*session)),
+            _ => false,
+        };
+        let Some(worker) = self.workers.get_mut(&id) else { return Ok(()) };
+        permit((&record).into(), worker.child.ready, vouched)?;
+        match record {
+            FromWorker::Ready(ready) => is_ready(&mut worker.child, &ready, &mut self.weaker),
+            FromWorker::CannotStart(last) => cannot_start(&mut worker.child, &last),
+            FromWorker::Log(record) => self.log.child(&worker.child.name, &mut worker.child.gate, &record),
+            FromWorker::PassivePool(ask) => answer::answer_passive_pool(self, id, ask)?,
+            FromWorker::ConnectBack(ask) => {
+                if let Some(control) = fds.pop() {
+                    answer::answer_connect_back(self, id, ask, &control);
+                }
+            }
+            FromWorker::SessionEnded(session) => answer::answer_session_ended(self, id, session),
+        }
+        Ok(())
+    }
+
+    fn broker_says(&mut self, id: BrokerId, Received { record, .. }: Received<FromBroker>) -> Result<(), Breach> {
+        let Some(broker) = self.brokers.get_mut(&id) else { return Ok(()) };
+        permit((&record).into(), broker.child.ready, false)?;
+        match record {
+            FromBroker::Ready(ready) => {
+                is_ready(&mut broker.child, &ready, &mut self.weaker);
+                answer::grant_waiting(self, id);
+            }
+            FromBroker::CannotStart(last) => cannot_start(&mut broker.child, &last),
+            FromBroker::Log(record) => self.log.child(&broker.child.name, &mut broker.child.gate, &record),
+            FromBroker::WorkerBreach(worker) => self.end_worker(worker, "broke the contract of its link to a broker"),
+        }
+        Ok(())
+    }
+
+    /// Whether this holds of a worker's sessions, once authd has been heard out.
+    fn holds(&mut self, id: WorkerId, of: impl Fn(&Sessions) -> bool) -> bool {
+        let now = |m: &Monitor| m.workers.get(&id).is_some_and(|worker| of(&worker.sessions));
+        now(self) || {
+            self.hear_authd();
+            now(self)
+        }
+    }
+
+    /// Kills a worker; reap.rs starts another in its place.
+    pub fn end_worker(&mut self, id: WorkerId, why: &str) {
+        if let Some(worker) = self.workers.get_mut(&id) {
+            self.log.own(
+                Level::Error,
+                Event::Breach,
+                format!("killed process=\"{}\" reason=\"{why}\"", worker.child.name),
+            );
+            worker.child.kill(why);
+        }
+    }
+}
+
+fn is_ready<Out: Record, In: Record>(child: &mut Child<Out, In>, ready: &Ready, weaker: &mut BTreeSet<String>) {
+    child.ready = true;
+    // Told once for each kind of process, not for each process.
+    weaker.extend(ready.weaker.to_string().split("; ").filter(|what| !what.is_empty()).map(str::to_owned));
+}
+
+fn cannot_start<Out: Record, In: Record>(child: &mut Child<Out, In>, last: &CannotStart) {
+    child.reason = Some(last.why.to_string());
+}

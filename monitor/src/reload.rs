@@ -1,0 +1,98 @@
+//! SIGHUP and `caissonctl reload`: the new files are judged whole and the new listeners bound before anything changes.
+//!
+//! A file that is wrong changes nothing. Sessions go on, but for those of accounts that are gone or locked.
+
+use std::net::SocketAddr;
+
+use ipc::{
+    link::{
+        log::{Event, Level},
+        monitor_authd::ToAuthd,
+        monitor_worker::{Listener, ToWorker},
+    },
+    types::{ListenerId, UserName},
+};
+
+use crate::{
+    children::sealed_users,
+    config::{self, Config, Users},
+    control,
+    listen::{self, Listening},
+    monitor::{Monitor, Stage},
+};
+
+/// Reloads; the error is one line, and has been logged.
+pub(crate) fn reload(m: &mut Monitor) -> Result<(), String> {
+    let reloaded = match (&m.file, m.stage) {
+        (None, _) => Err("quick start has no configuration to reload".to_owned()),
+        (_, Stage::Starting | Stage::Stopping) => Err("not while starting or stopping".to_owned()),
+        (Some(file), Stage::Serving) => {
+            config::load(file).map_err(|e| e.to_string()).and_then(|(c, users)| swap(m, c, users))
+        }
+    };
+    match &reloaded {
+        Ok(()) => m.log.own(Level::Info, Event::Process, "reloaded"),
+        Err(why) => m.log.own(Level::Error, Event::Process, format!("reload refused, nothing changed: {why}")),
+    }
+    reloaded
+}
+
+fn swap(m: &mut Monitor, mut new: Config, users: Users) -> Result<(), String> {
+    let table = sealed_users(&users).map_err(|e| format!("memfd: {e}"))?;
+    let bound = bind_new(m, &new)?;
+    // Nothing below can fail.
+    if new.fixed != m.config.fixed {
+        let text = "workers, sandbox, programs, users of processes, control_socket and max_concurrent_password_checks change at restart only";
+        m.log.own(Level::Warning, Event::Process, text);
+        new.fixed = m.config.fixed.clone();
+    }
+    m.config = new;
+    m.log.set_level(m.config.log_level.0);
+    swap_listeners(m, bound);
+    let settings = m.config.ftp_settings();
+    m.workers.values_mut().for_each(|worker| worker.child.send(ToWorker::Settings(settings.clone()), Vec::new()));
+    let settings = m.config.authd_settings();
+    if let Some(authd) = m.authd.as_mut() {
+        authd.send(ToAuthd::Settings(settings), Vec::new());
+        authd.send(ToAuthd::Users, vec![table]);
+    }
+    let served: Vec<UserName> = m.brokers.values().map(|broker| broker.account.clone()).collect();
+    for account in served.iter().filter(|name| users.get(*name).is_none_or(|user| user.locked)) {
+        control::kick(m, account);
+    }
+    m.users = users;
+    Ok(())
+}
+
+/// Binds what the new configuration wants and is not bound.
+fn bind_new(m: &mut Monitor, new: &Config) -> Result<Vec<Listening>, String> {
+    let mut bound = Vec::new();
+    for listen in &new.listen {
+        if let Some(address) = listen.address.filter(|address| !m.listeners.iter().any(|old| old.address == *address)) {
+            let socket = listen::listener(address, &listen.place)?;
+            bound.push(Listening { id: ListenerId(m.new_id()), address, socket });
+        }
+    }
+    Ok(bound)
+}
+
+fn swap_listeners(m: &mut Monitor, bound: Vec<Listening>) {
+    let wanted: Vec<SocketAddr> = m.config.listen.iter().filter_map(|listen| listen.address).collect();
+    let (kept, dropped): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut m.listeners).into_iter().partition(|old| wanted.contains(&old.address));
+    for worker in m.workers.values_mut() {
+        for new in &bound {
+            match new.socket.try_clone() {
+                Ok(socket) => {
+                    let record = ToWorker::Listener(Listener { id: new.id, address: new.address });
+                    worker.child.send(record, vec![socket]);
+                }
+                Err(e) => {
+                    m.log.own(Level::Error, Event::Fault, format!("dup: {e}; {} lacks a listener", worker.child.name))
+                }
+            }
+        }
+        dropped.iter().for_each(|old| worker.child.send(ToWorker::CloseListener(old.id), Vec::new()));
+    }
+    m.listeners = kept.into_iter().chain(bound).collect();
+}

@@ -1,0 +1,126 @@
+//! Starts a child: fork and exec of its own program, its link as descriptor 0, nothing else but standard error.
+//!
+//! Everything the monitor opens is close-on-exec, the environment is empty, and signals stay blocked in children: only the
+//! monitor is asked to stop, and it asks them. What a child may do is its first record's to say and sandbox/'s to enforce.
+//! Trusts: the programs beside our own, in `program_dir`, or in /usr/libexec/caisson.
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    rc::Rc,
+    time::Instant,
+};
+
+use ipc::{Channel, Received, Record};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{log::Gate, peer::Peer};
+
+/// Where programs are installed when they are not beside caissond.
+const LIBEXEC: &str = "/usr/libexec/caisson";
+
+/// The programs of the children, found once at start.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    pub authd: PathBuf,
+    pub worker: PathBuf,
+    pub broker: PathBuf,
+}
+
+impl Programs {
+    /// Looks in `dir` if it is given; else beside caissond, then in [`LIBEXEC`]. The error names program and remedy.
+    pub fn find(dir: Option<&Path>) -> Result<Programs, String> {
+        let own = std::env::current_exe().map_err(|e| format!("/proc/self/exe: {e}; mount /proc"))?;
+        let dirs: Vec<&Path> = match dir {
+            Some(dir) => vec![dir],
+            None => own.parent().into_iter().chain([Path::new(LIBEXEC)]).collect(),
+        };
+        let find = |name: &str| {
+            dirs.iter().map(|dir| dir.join(name)).find(|path| path.is_file()).ok_or_else(|| {
+                let dirs: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+                format!("program_dir: no {name} in {}; install it or set program_dir", dirs.join(", "))
+            })
+        };
+        Ok(Programs { authd: find("caisson-authd")?, worker: find("caisson-worker")?, broker: find("caisson-broker")? })
+    }
+}
+
+/// A child and our end of its link. Dropped only when it has been reaped, so its pid is never another process's.
+#[derive(Debug)]
+pub(crate) struct Child<Out, In> {
+    /// In log lines: `worker 2`.
+    pub name: String,
+    pub pid: Pid,
+    pub started: Instant,
+    /// It has said `Ready`.
+    pub ready: bool,
+    /// Why we ended it, or its own last word.
+    pub reason: Option<String>,
+    pub gate: Gate,
+    peer: Peer<Out, In>,
+}
+
+impl<Out: Record, In: Record> Child<Out, In> {
+    /// Starts `program`; events of its link carry `token`.
+    pub fn start(program: &Path, name: String, epoll: &Rc<OwnedFd>, token: u64) -> io::Result<Self> {
+        let (channel, theirs) = Channel::pair()?;
+        let peer = Peer::new(channel, epoll, token)?;
+        let child = Command::new(program).env_clear().stdin(theirs).stdout(Stdio::null()).spawn()?;
+        Ok(Child {
+            name,
+            pid: Pid::from_child(&child),
+            started: Instant::now(),
+            ready: false,
+            reason: None,
+            gate: Gate::default(),
+            peer,
+        })
+    }
+
+    /// Sends a record; a child that cannot be sent to is killed.
+    pub fn send(&mut self, record: Out, fds: Vec<OwnedFd>) {
+        if let Err(why) = self.peer.send(record, fds) {
+            self.kill(&why);
+        }
+    }
+
+    /// The link is writable.
+    pub fn flush(&mut self) {
+        if let Err(why) = self.peer.flush() {
+            self.kill(&why);
+        }
+    }
+
+    /// The next record, if there is one; a child that breaks the contract or closes its link is killed.
+    pub fn recv(&mut self) -> Option<Received<In>> {
+        self.peer.recv().unwrap_or_else(|why| {
+            self.kill(&why);
+            None
+        })
+    }
+
+    /// Whether answers wait for it to read.
+    pub fn behind(&self) -> bool {
+        self.peer.behind()
+    }
+
+    /// Ends it at once; reap.rs tidies up after it.
+    pub fn kill(&mut self, why: &str) {
+        self.reason.get_or_insert_with(|| why.to_owned());
+        self.peer.close();
+        let _ = kill_process(self.pid, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_with_the_setting() {
+        let error = Programs::find(Some(Path::new("/nonexistent"))).unwrap_err();
+        assert!(error.contains("program_dir") && error.contains("caisson-authd") && error.contains("/nonexistent"));
+    }
+}

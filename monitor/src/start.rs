@@ -1,0 +1,151 @@
+//! The start-up ladder, in order: configuration judged → sockets bound → children started → own sandbox → everybody ready → loop.
+//!
+//! What fails before `ready` is one line naming setting and remedy, exit status 1, and nothing left running.
+
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, rc::Rc, time::Duration};
+
+use ipc::{
+    link::log::{Event, Level},
+    types::ListenerId,
+};
+use nix::sys::{
+    signal::{SigSet, Signal},
+    signalfd::{SfdFlags, SignalFd},
+};
+use rustix::{
+    event::epoll::{self, CreateFlags, EventData, EventFlags},
+    fs::Mode,
+    process::{Resource, Rlimit, geteuid, getrlimit, setrlimit},
+};
+use sandbox::{Confinement, Enforcement, Rights, Role, Root};
+
+use crate::{
+    config::{Config, Users},
+    control::Control,
+    event::{Alarm, Timers, Token},
+    listen::{self, Listening},
+    log::Log,
+    monitor::{Monitor, Stage},
+    notify, reap,
+    spawn::Programs,
+};
+
+/// How long all processes together may take to be ready.
+const START: Duration = Duration::from_secs(15);
+/// Descriptors wanted: two a session in a worker, and passive sockets.
+const DESCRIPTORS: u64 = 1 << 18;
+
+/// Starts everything, says `ready` by `announce`, and serves until told to stop.
+pub(crate) fn run(
+    config: Config,
+    users: Users,
+    file: Option<PathBuf>,
+    announce: impl FnOnce(&Monitor),
+) -> Result<ExitCode, String> {
+    let mut m = prepare(config, users, file)?;
+    let started = start(&mut m);
+    if let Err(why) = started {
+        reap::kill_everybody(&mut m, "the start failed");
+        m.stage = Stage::Stopping;
+        m.log.set_level(Level::Error);
+        while !reap::nobody_left(&m) {
+            m.turn();
+        }
+        return Err(why);
+    }
+    for weaker in &m.weaker {
+        m.log.own(Level::Warning, Event::Process, format!("weaker: {weaker}"));
+    }
+    announce(&m);
+    m.stage = Stage::Serving;
+    m.log.own(Level::Info, Event::Process, "ready");
+    notify::send("READY=1");
+    while m.stage != Stage::Stopping || !reap::nobody_left(&m) {
+        m.turn();
+    }
+    m.log.own(Level::Info, Event::Process, "stopped");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything that can be refused before a process is started.
+fn prepare(config: Config, users: Users, file: Option<PathBuf>) -> Result<Monitor, String> {
+    let fault = |call: &'static str| move |e: rustix::io::Errno| format!("{call}: {e}");
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    raise_descriptors();
+    let programs = Programs::find(config.fixed.program_dir.as_deref())?;
+    let epoll = Rc::new(epoll::create(CreateFlags::CLOEXEC).map_err(fault("epoll_create1"))?);
+    let signals = block_signals().map_err(|e| format!("signalfd: {e}"))?;
+    epoll::add(&*epoll, &signals, EventData::new_u64(Token::Signals.number()), EventFlags::IN)
+        .map_err(fault("epoll_ctl"))?;
+    let mut listeners = Vec::new();
+    for (listen, id) in config.listen.iter().zip(1..) {
+        if let Some(address) = listen.address {
+            let socket = listen::listener(address, &listen.place)?;
+            listeners.push(Listening { id: ListenerId(id), address, socket });
+        }
+    }
+    let control = config.fixed.control_socket.as_deref().map(|path| Control::bind(path, &epoll)).transpose()?;
+    Ok(Monitor {
+        log: Log::new(config.log_level.0),
+        deaths: vec![0; config.fixed.workers as usize + 1],
+        last_id: u32::try_from(listeners.len()).unwrap_or(u32::MAX),
+        config,
+        users,
+        file,
+        privileged: geteuid().is_root(),
+        programs,
+        listeners,
+        control,
+        epoll,
+        signals,
+        timers: Timers::default(),
+        stage: Stage::Starting,
+        authd: None,
+        workers: BTreeMap::new(),
+        brokers: BTreeMap::new(),
+        weaker: Default::default(),
+        failure: None,
+    })
+}
+
+/// Starts authd and the workers, confines the monitor, and waits until everybody is ready.
+fn start(m: &mut Monitor) -> Result<(), String> {
+    std::env::set_current_dir("/").map_err(|e| format!("chdir /: {e}"))?;
+    m.start_authd().map_err(|e| format!("{}: {e}", m.programs.authd.display()))?;
+    for slot in 1..=m.config.fixed.workers as usize {
+        m.start_worker(slot).map_err(|e| format!("{}: {e}", m.programs.worker.display()))?;
+    }
+    m.timers.set(START, Alarm::StartOver);
+    let enforcement = if m.config.fixed.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
+    let order = Confinement { role: Role::Monitor, ids: None, root: Root::Keep, rights: Rights::NONE, enforcement };
+    let report = sandbox::confine(&order).and_then(sandbox::Confined::seal).map_err(|e| e.to_string())?;
+    m.weaker.extend(report.weaker);
+    while m.failure.is_none() && m.stage == Stage::Starting {
+        let ready = m.authd.as_ref().is_some_and(|authd| authd.ready) && m.workers.values().all(|w| w.child.ready);
+        if ready {
+            return Ok(());
+        }
+        m.turn();
+    }
+    Err(m.failure.take().unwrap_or_else(|| "told to stop while starting".to_owned()))
+}
+
+/// Signals become events; children inherit that, so that a Ctrl-C on the terminal reaches the monitor alone.
+fn block_signals() -> nix::Result<SignalFd> {
+    let mut signals = SigSet::empty();
+    for signal in [Signal::SIGCHLD, Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
+        signals.add(signal);
+    }
+    signals.thread_block()?;
+    SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+}
+
+/// As many descriptors as we may have, for workers inherit the limit.
+fn raise_descriptors() {
+    let now = getrlimit(Resource::Nofile);
+    let most = now.maximum.unwrap_or(DESCRIPTORS).max(DESCRIPTORS);
+    let raised = Rlimit { current: Some(most), maximum: Some(most) };
+    if setrlimit(Resource::Nofile, raised).is_err() {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum });
+    }
+}
