@@ -41,6 +41,7 @@ pub(crate) fn rights(held: Permissions) -> Rights {
         delete: held.has(Permission::Delete) || held.has(Permission::Rmdir),
         rename: held.has(Permission::Rename),
         mkdir: held.has(Permission::Mkdir),
+        attributes: held.has(Permission::Chmod) || held.has(Permission::Times),
         ..Rights::NONE
     }
 }

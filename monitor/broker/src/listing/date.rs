@@ -103,7 +103,7 @@ mod tests {
 
     /// The calendar as people count it: the oracle.
     fn next(date: Date) -> Date {
-        let leap = date.year % 4 == 0 && (date.year % 100 != 0 || date.year % 400 == 0);
+        let leap = date.year.is_multiple_of(4) && (!date.year.is_multiple_of(100) || date.year.is_multiple_of(400));
         let length = match date.month {
             2 if leap => 29,
             2 => 28,

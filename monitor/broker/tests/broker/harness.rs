@@ -14,7 +14,7 @@ use std::{
 };
 
 use ipc::{
-    Channel, RecvError,
+    RecvError,
     link::{
         Confine,
         monitor_broker::{BrokerStart, FromBroker, MonitorEnd, ToBroker},
@@ -313,12 +313,4 @@ pub fn at(path: &str) -> VirtPath {
 
 pub fn at_bytes(path: &[u8]) -> VirtPath {
     VirtPath::root().join(path).unwrap()
-}
-
-/// A link whose far end takes whatever bytes.
-pub fn raw_link() -> (OwnedFd, OwnedFd) {
-    let (ours, theirs) = Channel::<Ask, Answer>::pair().unwrap();
-    let ours = ours.as_fd().try_clone_to_owned().unwrap();
-    impatient(&ours);
-    (ours, theirs)
 }

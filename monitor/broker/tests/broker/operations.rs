@@ -31,7 +31,7 @@ fn reading_tells_what_cannot_be_read() {
         broker.directory("/d");
         broker.fifo("/pipe");
         broker.file("/closed", "x");
-        fs::set_permissions(broker.path("/closed"), std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+        fs::set_permissions(broker.path("/closed"), std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
         let mut worker = broker.worker();
         for (path, expected) in [
             ("/none", Why::NotFound),
