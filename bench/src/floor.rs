@@ -33,7 +33,7 @@ pub fn main(words: &[OsString]) -> Result<()> {
         return Err(Error::Other("usage: bench floor PORT FOLDER".into()));
     };
     let port: u16 = port.to_str().and_then(|p| p.parse().ok()).ok_or_else(|| Error::Other("floor: bad port".into()))?;
-    set_parent_process_death_signal(Some(Signal::TERM)).call(|| "prctl".into())?;
+    set_parent_process_death_signal(Some(Signal::KILL)).call(|| "prctl".into())?;
     std::env::set_current_dir(folder).call(|| format!("chdir {}", Path::new(folder).display()))?;
     let listener =
         TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).call(|| format!("bind port {port}"))?;

@@ -83,11 +83,23 @@ pub fn family(root: u32) -> Vec<Member> {
     tree(root).into_iter().map(|pid| Member { pid, started: stat_field(pid, STARTED) }).collect()
 }
 
+/// Ends every process that has `uid` as any of its uids.
+///
+/// For users that exist for the run only, so whatever runs as one of them is a left-over.
+pub fn end_all_of(uid: u32) {
+    for pid in all() {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let uids = status.lines().find_map(|l| l.strip_prefix("Uid:")).unwrap_or_default();
+        if uids.split_ascii_whitespace().any(|u| u.parse() == Ok(uid)) {
+            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+        }
+    }
+}
+
 /// `root` and all its descendants, parents first.
 pub fn tree(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    for pid in entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok()) {
+    for pid in all() {
         if let Some(parent) = stat_field(pid, PPID) {
             children.entry(u32::try_from(parent).unwrap_or(0)).or_default().push(pid);
         }
@@ -99,6 +111,11 @@ pub fn tree(root: u32) -> Vec<u32> {
         next += 1;
     }
     found
+}
+
+fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
 }
 
 fn own_cpu(pid: u32) -> Duration {

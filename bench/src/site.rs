@@ -8,11 +8,13 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{Call, Error, Result};
 use crate::plan::{MIB, Plan};
+use crate::proc;
 
 /// The system user the servers act for.
 pub const USER: &str = "caisson-bench";
@@ -72,10 +74,17 @@ fn remove() {
     let _ = fs::remove_dir_all(DIR);
     let _ = fs::remove_file(PAM_FILE);
     for name in [USER, WORKER_USER, AUTHD_USER] {
-        if matches!(nix::unistd::User::from_name(name), Ok(Some(_)))
-            && let Err(fault) = run(Command::new("userdel").arg(name), "")
-        {
-            eprintln!("bench: the user {name} is left behind: {fault}");
+        let Ok(Some(user)) = nix::unistd::User::from_name(name) else { continue };
+        proc::end_all_of(user.uid.as_raw());
+        // userdel refuses while a process of the user is there.
+        let mut tries = 0;
+        while let Err(fault) = run(Command::new("userdel").arg(name), "") {
+            tries += 1;
+            if tries == 20 {
+                eprintln!("bench: the user {name} is left behind: {fault}");
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
         }
     }
 }

@@ -98,7 +98,9 @@ impl Book {
                 Reading::Skipped(why) => cell.skipped = Some(why.clone()),
             }
         }
-        eprintln!("{line}");
+        if readings.iter().any(|r| matches!(r, Reading::Figure(_))) {
+            eprintln!("{line}");
+        }
     }
 
     /// The figures of one server for one metric.

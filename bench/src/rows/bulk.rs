@@ -7,9 +7,9 @@ use crate::plan::MIB;
 
 pub(super) const DOWNLOAD: Row = Row {
     name: "download",
-    what: "RETR of one large file (1 GiB), EPSV to 226",
+    what: "RETR of one large file (1 GiB in a whole run), EPSV to 226",
     metrics: &[
-        Metric { id: "download", what: "download of 1 GiB", unit: "MiB/s", better: Better::Higher },
+        Metric { id: "download", what: "one large file down", unit: "MiB/s", better: Better::Higher },
         Metric { id: "download-cpu", what: "server CPU, download", unit: "s/GiB", better: Better::Lower },
         Metric { id: "download-client", what: "client CPU, download", unit: "% busy", better: Better::Neither },
     ],
@@ -19,9 +19,9 @@ pub(super) const DOWNLOAD: Row = Row {
 
 pub(super) const UPLOAD: Row = Row {
     name: "upload",
-    what: "STOR of one large file (1 GiB) under a new name, EPSV to 226",
+    what: "STOR of one large file (1 GiB in a whole run) under a new name, EPSV to 226",
     metrics: &[
-        Metric { id: "upload", what: "upload of 1 GiB", unit: "MiB/s", better: Better::Higher },
+        Metric { id: "upload", what: "one large file up", unit: "MiB/s", better: Better::Higher },
         Metric { id: "upload-cpu", what: "server CPU, upload", unit: "s/GiB", better: Better::Lower },
         Metric { id: "upload-client", what: "client CPU, upload", unit: "% busy", better: Better::Neither },
     ],

@@ -10,7 +10,7 @@ use crate::plan::MIB;
 
 pub(super) const ROW: Row = Row {
     name: "parallel",
-    what: "16 sessions RETR at once, 1 GiB in all",
+    what: "16 sessions RETR at once (1 GiB in all in a whole run)",
     metrics: &[
         Metric { id: "parallel", what: "16 parallel downloads", unit: "MiB/s", better: Better::Higher },
         Metric { id: "parallel-cpu", what: "server CPU, parallel", unit: "s/GiB", better: Better::Lower },

@@ -7,7 +7,7 @@ use crate::site::small_name;
 
 pub(super) const DOWN: Row = Row {
     name: "small-down",
-    what: "1,000 × (EPSV, RETR of 16 KiB) on one session",
+    what: "many × (EPSV, RETR of 16 KiB) on one session (1,000 in a whole run)",
     metrics: &[
         Metric { id: "small-down", what: "16 KiB files down", unit: "files/s", better: Better::Higher },
         Metric { id: "small-down-cpu", what: "server CPU, a file down", unit: "µs", better: Better::Lower },
@@ -19,7 +19,7 @@ pub(super) const DOWN: Row = Row {
 
 pub(super) const UP: Row = Row {
     name: "small-up",
-    what: "1,000 × (EPSV, STOR of 16 KiB under a new name) on one session",
+    what: "many × (EPSV, STOR of 16 KiB under a new name) on one session (1,000 in a whole run)",
     metrics: &[
         Metric { id: "small-up", what: "16 KiB files up", unit: "files/s", better: Better::Higher },
         Metric { id: "small-up-cpu", what: "server CPU, a file up", unit: "µs", better: Better::Lower },

@@ -173,10 +173,10 @@ impl Drop for Running {
     }
 }
 
-/// A command that gets SIGTERM when the measurer dies, whatever kills it (prctl(2), PR_SET_PDEATHSIG).
+/// A command that is killed when the measurer dies, whatever ends it (prctl(2), PR_SET_PDEATHSIG).
 fn program(path: PathBuf) -> Command {
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "TERM", "--"]).arg(path);
+    command.args(["--pdeathsig", "KILL", "--"]).arg(path);
     command
 }
 
