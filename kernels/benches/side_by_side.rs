@@ -12,8 +12,8 @@ use kernels::dispatch::Variant;
 use kernels::{adler32, crc32c, crlf_to_lf, ct_eq, find_byte, find_crlf, lf_to_crlf};
 
 const SIZES: [(&str, usize); 3] = [("64 B", 64), ("4 KiB", 4 << 10), ("1 MiB", 1 << 20)];
-const ROUNDS: usize = 60;
-const ROUND: Duration = Duration::from_millis(2);
+const ROUNDS: usize = 50;
+const ROUND: Duration = Duration::from_millis(1);
 
 fn main() {
     let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
@@ -66,11 +66,11 @@ fn command_lines() {
     let lengths: Vec<usize> = noise(4096).iter().map(|byte| 10 + usize::from(*byte) % 51).collect();
     let mixed: Vec<Vec<u8>> = lengths.iter().map(|len| command(*len)).collect();
     let show = |label: &str, lines: &[Vec<u8>]| {
-        let all = |f: &dyn Fn(&[u8]) -> Option<usize>| {
-            let pass = || lines.iter().map(|line| f(black_box(line)).unwrap()).sum::<usize>();
-            best(pass) * 1e9 / lines.len() as f64
-        };
-        let (plain, ours) = (all(&|line| scalar(line, b'\n')), all(&|line| kernels::find_newline(line)));
+        let seconds = best(2, |which| {
+            let find = |line| if which == 0 { scalar(line, b'\n') } else { kernels::find_newline(line) };
+            lines.iter().map(|line| find(black_box(line)).unwrap()).sum()
+        });
+        let [plain, ours] = [0, 1].map(|which| seconds[which] * 1e9 / lines.len() as f64);
         println!("find_newline {label:>9}   scalar {plain:6.2} ns   find_newline {ours:6.2} ns");
     };
     for len in [10, 20, 30, 40, 60] {
@@ -80,31 +80,39 @@ fn command_lines() {
 }
 
 fn print<F: Copy>(row: &str, size: usize, variants: Vec<Variant<F>>, mut call: impl FnMut(F) -> usize) {
-    let mut scalar = None;
+    let seconds = best(variants.len(), |which| call(variants[which].run));
     let mut line = row.to_owned();
-    for variant in variants {
-        let speed = size as f64 / best(|| call(variant.run)) / 1e9;
-        let times = speed / *scalar.get_or_insert(speed);
+    for (variant, took) in variants.iter().zip(&seconds) {
+        let (speed, times) = (size as f64 / took / 1e9, seconds[0] / took);
         line += &format!("   {:>6} {speed:7.2} ({times:5.1}x)", variant.name);
     }
     println!("{line}");
 }
 
-/// Seconds one call takes: the quickest of several rounds, each of many calls.
-fn best(mut call: impl FnMut() -> usize) -> f64 {
-    let mut calls = 1_u32;
-    loop {
-        let took = time(calls, &mut call);
-        if took >= ROUND {
-            break;
+/// Seconds one call takes, for each of `variants`: the quickest of several rounds of many calls.
+/// The variants take turns, so that what else the machine does falls on all of them.
+fn best(variants: usize, mut call: impl FnMut(usize) -> usize) -> Vec<f64> {
+    let calls: Vec<u32> = (0..variants).map(|which| enough(|| call(which))).collect();
+    let mut quickest = vec![f64::INFINITY; variants];
+    for _ in 0..ROUNDS {
+        for which in 0..variants {
+            let took = time(calls[which], || call(which)).as_secs_f64() / f64::from(calls[which]);
+            quickest[which] = quickest[which].min(took);
         }
-        calls = calls.saturating_mul(if took < ROUND / 10 { 8 } else { 2 });
     }
-    let quickest = (0..ROUNDS).map(|_| time(calls, &mut call)).min();
-    quickest.unwrap_or_default().as_secs_f64() / f64::from(calls)
+    quickest
 }
 
-fn time(calls: u32, call: &mut impl FnMut() -> usize) -> Duration {
+/// How many calls fill a round.
+fn enough(mut call: impl FnMut() -> usize) -> u32 {
+    let mut calls = 1_u32;
+    while time(calls, &mut call) < ROUND {
+        calls = calls.saturating_mul(2);
+    }
+    calls
+}
+
+fn time(calls: u32, mut call: impl FnMut() -> usize) -> Duration {
     let start = Instant::now();
     for _ in 0..calls {
         black_box(call());

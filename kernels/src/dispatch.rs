@@ -2,7 +2,7 @@
 //!
 //! Each kernel lists what this CPU can run, slowest first; the last one is picked at the first call
 //! and kept for the life of the process. Short input does not come here at all but goes straight to
-//! [`BASELINE`], a constant, because on a command line of ten bytes even a look at the choice is
+//! `BASELINE`, a constant, because on a command line of ten bytes even a look at the choice is
 //! felt.
 //!
 //! Not here: CPU detection. A function that needs an instruction can only be had from the `<arch>.rs`

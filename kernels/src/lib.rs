@@ -56,3 +56,13 @@ pub struct Converted {
     /// Bytes produced in the destination. Those behind them may have been overwritten.
     pub written: usize,
 }
+
+#[cfg(all(feature = "asm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+impl Converted {
+    /// This far, and then as much as `more` does with what is left of both.
+    #[inline]
+    fn and(self, src: &[u8], dst: &mut [u8], more: impl FnOnce(&[u8], &mut [u8]) -> Self) -> Self {
+        let more = more(&src[self.read..], &mut dst[self.written..]);
+        Self { read: self.read + more.read, written: self.written + more.written }
+    }
+}

@@ -1,9 +1,9 @@
 // adler32: the two sums of RFC 1950 over one block, before the modulo. Called from
 // src/adler32/aarch64.rs, nowhere else.
 //
-// In:  x0 = first byte, x1 = length n in bytes: a multiple of 64, 64 to 5504.
+// In:  x0 = first byte, x1 = length n in bytes: a multiple of 64, 64 to 5760.
 // Out: x0 = (sum of (n - i) * byte[i]) << 32 | sum of byte[i], for i from 0 to n - 1.
-// 5504 is the largest multiple of 64 for which the weighted sum, at most 255 * n * (n + 1) / 2,
+// 5760 is the largest multiple of 64 for which the weighted sum, at most 255 * n * (n + 1) / 2,
 // stays below 2^32. Reads the bytes of the slice and no other. No store, no stack, no call.
 // Clobbers x0, x1, x3, v0-v2, v4-v7, v16-v18, v20-v23.
     .section .text.caisson_adler32_neon,"ax",%progbits

@@ -47,10 +47,9 @@ caisson_find_byte_sse2:
     pcmpeqb xmm2, xmm0
     pmovmskb eax, xmm1
     pmovmskb r8d, xmm2
-    movzx eax, al                   // movq filled the upper half with zeros, which may match
-    movzx r8d, r8b
+    movzx eax, al                   // movq filled the upper half with zeros, which may match;
     lea ecx, [rsi - 8]
-    shl r8d, cl
+    shl r8d, cl                     // of the second half's, these end up past the end
     or eax, r8d
     bts eax, esi
     tzcnt eax, eax

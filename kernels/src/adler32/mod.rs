@@ -51,7 +51,7 @@ fn by_blocks(seed: u32, data: &[u8], sums: impl Fn(&[u8]) -> Sums) -> u32 {
     for block in steps.chunks(BLOCK / STEP) {
         let block = block.as_flattened();
         let Sums { plain, weighted } = sums(block);
-        // Below 2^16 * 5504 + 2^32 + 2^16: far from 2^64. `a` as it was counts once a byte.
+        // Below 2^16 * 5760 + 2^32 + 2^16: far from 2^64. `a` as it was counts once a byte.
         b = (b + a * block.len() as u64 + u64::from(weighted)) % M;
         a = (a + u64::from(plain)) % M;
     }
@@ -64,7 +64,7 @@ const STEP: usize = 64;
 
 /// The most bytes, in whole steps, whose weighted sum fits 32 bits.
 #[cfg(all(feature = "asm", any(target_arch = "x86_64", target_arch = "aarch64")))]
-const BLOCK: usize = 5504;
+const BLOCK: usize = 5760;
 
 /// The sums of one block of n bytes, begun at zero and not reduced.
 #[cfg(all(feature = "asm", any(target_arch = "x86_64", target_arch = "aarch64")))]

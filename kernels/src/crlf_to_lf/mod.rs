@@ -72,17 +72,12 @@ pub fn variants() -> Vec<Variant<Run>> {
 #[cfg(all(feature = "asm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline]
 fn around(src: &[u8], dst: &mut [u8], state: &mut State, bulk: impl Fn(&[u8], &mut [u8]) -> Converted) -> Converted {
-    let mut done = Converted::default();
-    if let ([first, _, ..], true) = (src, state.cr_waits) {
-        done = scalar::crlf_to_lf(&[*first], dst, state);
-    }
+    let first = usize::from(state.cr_waits).min(src.len());
+    let mut done = scalar::crlf_to_lf(&src[..first], dst, state);
     if !state.cr_waits {
-        let more = bulk(&src[done.read..], &mut dst[done.written..]);
-        done.read += more.read;
-        done.written += more.written;
+        done = done.and(src, dst, bulk);
     }
-    let rest = scalar::crlf_to_lf(&src[done.read..], &mut dst[done.written..], state);
-    Converted { read: done.read + rest.read, written: done.written + rest.written }
+    done.and(src, dst, |src, dst| scalar::crlf_to_lf(src, dst, state))
 }
 
 #[cfg(test)]

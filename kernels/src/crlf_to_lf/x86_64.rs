@@ -33,13 +33,19 @@ pub(super) fn avx2() -> Option<Variant<Run>> {
 }
 
 fn sse2(src: &[u8], dst: &mut [u8], state: &mut State) -> Converted {
-    // SAFETY: SSE2 is part of x86_64 itself.
-    super::around(src, dst, state, |src, dst| unsafe { bulk(caisson_crlf_to_lf_sse2, src, dst) })
+    super::around(src, dst, state, sse2_bulk)
 }
 
 fn avx2_found(src: &[u8], dst: &mut [u8], state: &mut State) -> Converted {
     // SAFETY: AVX2 was found by `avx2`, the only giver of this function.
-    super::around(src, dst, state, |src, dst| unsafe { bulk(caisson_crlf_to_lf_avx2, src, dst) })
+    let wide = |src: &[u8], dst: &mut [u8]| unsafe { bulk(caisson_crlf_to_lf_avx2, src, dst) };
+    super::around(src, dst, state, |src, dst| wide(src, dst).and(src, dst, sse2_bulk))
+}
+
+#[inline]
+fn sse2_bulk(src: &[u8], dst: &mut [u8]) -> Converted {
+    // SAFETY: SSE2 is part of x86_64 itself.
+    unsafe { bulk(caisson_crlf_to_lf_sse2, src, dst) }
 }
 
 /// Converts the first bytes of `src`, as far as whole steps go.

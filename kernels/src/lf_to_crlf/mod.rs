@@ -66,18 +66,15 @@ pub fn variants() -> Vec<Variant<Run>> {
 #[cfg(all(feature = "asm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline]
 fn around(src: &[u8], dst: &mut [u8], state: &mut State, bulk: impl Fn(&[u8], &mut [u8]) -> Converted) -> Converted {
-    let mut done = Converted::default();
-    if let [first, _, ..] = src {
-        done = scalar::lf_to_crlf(&[*first], dst, state);
-        if done.read == 1 {
-            let more = bulk(src, &mut dst[done.written..]);
-            done.read += more.read;
-            done.written += more.written;
-            state.after_cr = src[done.read - 1] == b'\r';
-        }
+    let [first, _, ..] = src else { return scalar::lf_to_crlf(src, dst, state) };
+    let mut done = scalar::lf_to_crlf(&[*first], dst, state);
+    if done.read == 1 {
+        let more = bulk(src, &mut dst[done.written..]);
+        done.read += more.read;
+        done.written += more.written;
+        state.after_cr = src[done.read - 1] == b'\r';
     }
-    let rest = scalar::lf_to_crlf(&src[done.read..], &mut dst[done.written..], state);
-    Converted { read: done.read + rest.read, written: done.written + rest.written }
+    done.and(src, dst, |src, dst| scalar::lf_to_crlf(src, dst, state))
 }
 
 #[cfg(test)]
