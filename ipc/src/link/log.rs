@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::types::{Blob, SessionId};
 
 /// How much it matters; the order is that of syslog(3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Level {
     /// Something failed that should not.
     Error,
     /// An admin should look.
     Warning,
     /// Sessions, logins, transfers.
+    #[default]
     Info,
     /// For whoever debugs.
     Debug,

@@ -44,7 +44,7 @@ pub struct AuthdStart {
 }
 
 /// Settings of caisson.toml(5) that authd obeys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthdSettings {
     /// `max_concurrent_password_checks`: argon2id runs at once, 1 to 64. Takes effect at start only.
     pub max_concurrent_password_checks: u32,

@@ -58,7 +58,7 @@ pub struct WorkerStart {
 }
 
 /// Settings of caisson.toml(5) that a worker of role `ftp` obeys. Times in seconds, 0 is off.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FtpSettings {
     /// `banner`: text of the 220 greeting, printable, lines joined by `\n`.
     pub banner: Blob<1024>,

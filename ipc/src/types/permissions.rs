@@ -44,8 +44,8 @@ impl Permission {
     ];
 }
 
-/// A set of permissions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// A set of permissions; nothing by default.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Permissions(u16);
 
 impl Permissions {
