@@ -25,7 +25,7 @@ fn version(place: &Place) -> String {
 
 fn command(place: &Place, ports: &Ports) -> Result<Command> {
     let hash =
-        run(Command::new(place.programs.join("caissonctl")).arg("hash-password"), &format!("{}\n", place.password))?;
+        run(Command::new(place.programs.join("caisson-authd")).arg("hash-password"), &format!("{}\n", place.password))?;
     let users = format!(
         "[[user]]\nname = \"{USER}\"\npassword = \"{hash}\"\nhome = \"{home}\"\nuid = {uid}\ngid = {gid}\n",
         home = place.data.display(),
