@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use common::{End, Place, Start, start};
 use sandbox::Role;
@@ -30,6 +31,8 @@ fn a_worker_serves_a_client(role: Role) {
             File::options().read(true).write(true).create_new(true).open(place.dir.join("upload")).expect("a file");
         common::send(&worker.link, &[download.as_fd(), upload.as_fd()]);
         let mut client = TcpStream::connect(place.listener.local_addr().expect("an address")).expect("the worker");
+        // Longer than any machine takes; a worker that dies leaves its client in the backlog.
+        client.set_read_timeout(Some(Duration::from_secs(60))).expect("a limit");
         let mut got = vec![0; bytes.len()];
         client.read_exact(&mut got).expect("the download");
         assert!(got == bytes);
