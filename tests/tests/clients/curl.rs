@@ -1,0 +1,108 @@
+//! curl: one run a task, all files by one configuration file.
+
+use std::{fs, os::unix::ffi::OsStrExt, path::Path, process::Command};
+
+use e2e::tree;
+
+use super::stage::{Client, How, RATE, Stage, finish, percent};
+
+pub struct Curl;
+
+impl Curl {
+    fn command(stage: &Stage) -> Command {
+        let mut command = Command::new("curl");
+        command.args(["--disable", "--silent", "--show-error", "--fail-early", "--globoff"]);
+        command.arg("--user").arg(format!("alice:{}", stage.password()));
+        command
+    }
+
+    fn url(stage: &Stage, path: &[u8]) -> String {
+        format!("ftp://{}/{}", stage.address(), percent(path))
+    }
+
+    /// A command for many files: pairs of an option with a local path, and a URL.
+    fn batch(stage: &Stage, option: &str, top: &Path, files: &[&Path]) -> Command {
+        let mut text = Vec::new();
+        for file in files {
+            text.extend_from_slice(format!("{option} = ").as_bytes());
+            text.extend_from_slice(&quoted(top.join(file).as_os_str().as_bytes()));
+            text.extend_from_slice(
+                format!("\nurl = \"{}\"\n", Self::url(stage, file.as_os_str().as_bytes())).as_bytes(),
+            );
+        }
+        let list = stage.work.join("curl.config");
+        fs::write(&list, text).expect("write");
+        let mut command = Self::command(stage);
+        command.arg("--config").arg(list);
+        command
+    }
+}
+
+/// A string of curl's configuration file.
+fn quoted(bytes: &[u8]) -> Vec<u8> {
+    let mut text = vec![b'"'];
+    for &byte in bytes {
+        if byte == b'"' || byte == b'\\' {
+            text.push(b'\\');
+        }
+        text.push(byte);
+    }
+    text.push(b'"');
+    text
+}
+
+impl Client for Curl {
+    fn name(&self) -> &'static str {
+        "curl"
+    }
+
+    fn upload(&self, stage: &Stage, from: &Path) {
+        let files = tree::files(from);
+        let files: Vec<&Path> = files.keys().map(AsRef::as_ref).collect();
+        let mut command = Self::batch(stage, "upload-file", from, &files);
+        command.arg("--ftp-create-dirs");
+        finish(command);
+    }
+
+    fn download(&self, stage: &Stage, to: &Path) {
+        let files = tree::files(&stage.home());
+        let files: Vec<&Path> = files.keys().map(AsRef::as_ref).collect();
+        let mut command = Self::batch(stage, "output", to, &files);
+        command.arg("--create-dirs");
+        finish(command);
+    }
+
+    fn list(&self, stage: &Stage, dir: &str) -> Vec<String> {
+        let mut command = Self::command(stage);
+        command.arg("--list-only").arg(Self::url(stage, format!("{dir}/").as_bytes()));
+        String::from_utf8_lossy(&finish(command)).lines().map(str::to_owned).collect()
+    }
+
+    fn rename(&self, stage: &Stage, from: &str, to: &str) {
+        let mut command = Self::command(stage);
+        command.arg("--quote").arg(format!("RNFR {from}")).arg("--quote").arg(format!("RNTO {to}"));
+        command.arg("--list-only").arg(Self::url(stage, b""));
+        finish(command);
+    }
+
+    fn put(&self, stage: &Stage, from: &Path, to: &str, how: How) -> Command {
+        let mut command = Self::command(stage);
+        how_to(&mut command, how);
+        command.arg("--upload-file").arg(from).arg(Self::url(stage, to.as_bytes()));
+        command
+    }
+
+    fn get(&self, stage: &Stage, from: &str, to: &Path, how: How) -> Command {
+        let mut command = Self::command(stage);
+        how_to(&mut command, how);
+        command.arg("--output").arg(to).arg(Self::url(stage, from.as_bytes()));
+        command
+    }
+}
+
+fn how_to(command: &mut Command, how: How) {
+    match how {
+        How::Slowly => command.arg("--limit-rate").arg(RATE.to_string()),
+        How::GoingOn => command.args(["--continue-at", "-"]),
+    };
+}

@@ -1,0 +1,62 @@
+//! wget: downloads only, by recursion.
+
+use std::{path::Path, process::Command};
+
+use super::stage::{Client, How, RATE, Stage, finish, percent};
+
+pub struct Wget;
+
+impl Wget {
+    fn command(stage: &Stage) -> Command {
+        let mut command = Command::new("wget");
+        command.args(["--no-config", "--no-verbose", "--tries=1", "--timeout=20", "--no-glob", "--no-iri"]);
+        command.arg("--ftp-user=alice").arg(format!("--ftp-password={}", stage.password()));
+        command.env("LC_ALL", "C").current_dir(&stage.work);
+        command
+    }
+}
+
+impl Client for Wget {
+    fn name(&self) -> &'static str {
+        "wget"
+    }
+
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn upload(&self, _: &Stage, _: &Path) {
+        unreachable!("wget does not upload");
+    }
+
+    fn download(&self, stage: &Stage, to: &Path) {
+        let mut command = Self::command(stage);
+        command.args(["--recursive", "--level=inf", "--no-host-directories", "--restrict-file-names=unix,nocontrol"]);
+        command.arg("--directory-prefix").arg(to).arg(format!("ftp://{}/", stage.address()));
+        finish(command);
+    }
+
+    fn list(&self, _: &Stage, _: &str) -> Vec<String> {
+        unreachable!("wget lists for itself");
+    }
+
+    fn rename(&self, _: &Stage, _: &str, _: &str) {
+        unreachable!("wget does not rename");
+    }
+
+    fn put(&self, _: &Stage, _: &Path, _: &str, _: How) -> Command {
+        unreachable!("wget does not upload");
+    }
+
+    fn get(&self, stage: &Stage, from: &str, to: &Path, how: How) -> Command {
+        let mut command = Self::command(stage);
+        match how {
+            // --output-document would not go with --continue.
+            How::Slowly => command.arg(format!("--limit-rate={RATE}")),
+            How::GoingOn => command.arg("--continue"),
+        };
+        command.arg("--directory-prefix").arg(to.parent().expect("a folder"));
+        command.arg(format!("ftp://{}/{}", stage.address(), percent(from.as_bytes())));
+        command
+    }
+}
