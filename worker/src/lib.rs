@@ -1,1 +1,90 @@
-//! caisson-worker: the event loop that talks to the network, without privilege
+//! caisson-worker: the event loop that talks to the network, without privilege.
+//!
+//! The ladder: take descriptor 0 as the link to the monitor → its `Start` → confine → seal → `Ready` → loop
+//! ([`event::Worker::run`]). Everything else arrives over that link: listening sockets, passive sockets, the link to
+//! authd, and with each grant the link to that account's broker.
+//!
+//! | file | what |
+//! |---|---|
+//! | `event` | the loop: the only place that waits |
+//! | `session` | one client; `conduit` its data connection |
+//! | `ftp` | the protocol: no sockets |
+//! | `transfer` | the data paths |
+//! | `ask`, `link` | questions to monitor, authd, brokers |
+//! | `listeners`, `passive` | sockets that the monitor made |
+//! | `hub`, `log` | what sessions share; lines for the log |
+//!
+//! Fears: its clients. If one takes this process over, it has the client sockets, the passive sockets and the brokers
+//! of accounts with a live session here; no path, no key, no hash, no way to make a session somebody's.
+#![forbid(unsafe_code)]
+
+pub mod ask;
+pub mod conduit;
+pub mod event;
+pub mod ftp;
+pub mod hub;
+pub mod link;
+pub mod listeners;
+pub mod log;
+pub mod passive;
+pub mod session;
+pub mod transfer;
+
+use std::process::ExitCode;
+
+use ipc::{
+    Channel, Received,
+    link::{
+        CannotStart, Confine, Ready,
+        monitor_worker::{FromWorker, ToWorker, WorkerEnd, WorkerStart},
+    },
+    types::{Blob, Build},
+};
+use sandbox::{Confinement, Enforcement, Rights, Role, Root};
+
+/// The program.
+pub fn main() -> ExitCode {
+    match climb() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("caisson-worker: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The ladder.
+fn climb() -> Result<(), String> {
+    let fd = sandbox::take_link().map_err(|error| error.to_string())?;
+    let mut link: WorkerEnd = Channel::from_fd(fd).map_err(|error| format!("descriptor 0: {error}"))?;
+    let WorkerStart { build: Build { .. }, confine, settings, worker: _ } = match link.recv() {
+        Ok(Received { record: ToWorker::Start(start), .. }) => start,
+        Ok(Received { record, .. }) => return Err(format!("link to the monitor: {record:?} came before Start")),
+        Err(error) => return Err(format!("link to the monitor: {error:?}")),
+    };
+    let weaker = match enter(&confine) {
+        Ok(weaker) => weaker,
+        Err(why) => {
+            let record = FromWorker::CannotStart(CannotStart { why: Blob::cut(why.as_bytes()) });
+            // If the monitor is gone as well, standard error has to do.
+            return link.send(&record, &[]).map_err(|_| why);
+        }
+    };
+    let mut worker = event::Worker::new(link, settings).map_err(|error| format!("epoll: {error}"))?;
+    worker.tell(FromWorker::Ready(Ready { weaker: Blob::cut(weaker.join("; ").as_bytes()) }));
+    worker.run()
+}
+
+/// Confines the process; what is weaker than it should be is told.
+fn enter(confine: &Confine) -> Result<Vec<String>, String> {
+    let order = Confinement {
+        role: Role::WorkerFtp,
+        ids: confine.ids.as_ref().map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups.clone() }),
+        root: Root::Empty,
+        rights: Rights::NONE,
+        enforcement: if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required },
+    };
+    let confined = sandbox::confine(&order).map_err(|error| error.to_string())?;
+    let report = confined.seal().map_err(|error| error.to_string())?;
+    Ok(report.weaker)
+}

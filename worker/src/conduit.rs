@@ -1,0 +1,277 @@
+//! The data connection of one session: from the port that was agreed on to the last byte.
+//!
+//! Reads from: whoever reaches the passive port (only the client's own address is let in), and the client.
+//! Descriptors are watched only when there is something to wait for: a small file needs none.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use ipc::{
+    link::log::{Event as Happened, Level},
+    types::{Port, SessionId},
+};
+use mio::Interest;
+use rustix::net::{getpeername, sockopt::socket_error};
+
+use crate::{
+    ftp::data::{How, Via},
+    hub::{Hub, Source},
+    passive::{Accepted, Socket},
+    transfer::{Step, Transfer, outcome},
+};
+
+/// Bytes that one session moves in one turn, about.
+const SHARE: usize = 4 << 20;
+
+/// How far the data connection is.
+#[derive(Debug, Default)]
+enum Connection {
+    /// Nobody has asked for one.
+    #[default]
+    None,
+    /// The client is to connect to the passive port.
+    Expected,
+    /// The monitor is asked to connect.
+    Ordered,
+    /// It is being connected by the kernel.
+    Connecting(OwnedFd),
+    /// It is there.
+    Open(OwnedFd),
+    /// It did not come about.
+    Failed,
+}
+
+/// What a turn brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// It waits; nothing has moved.
+    Waits,
+    /// It waits; something has moved.
+    Moved,
+    /// There is more to do at once.
+    More,
+    /// It has ended, after so many bytes; everything is closed.
+    Ended(How, u64),
+}
+
+/// The data connection of one session.
+#[derive(Debug, Default)]
+pub struct Conduit {
+    /// The passive port the client was told.
+    port: Option<Socket>,
+    /// The passive port is watched.
+    port_watched: bool,
+    connection: Connection,
+    /// What the connection is watched for.
+    watched: Option<Interest>,
+    transfer: Option<Transfer>,
+    /// A question to the monitor is open; one at a time (`ConnectBack`).
+    asked: bool,
+    /// What is to be asked when that one is answered.
+    then: Option<(SessionId, Port)>,
+}
+
+impl Conduit {
+    /// Whether there is nothing to remember.
+    pub fn is_empty(&self) -> bool {
+        self.port.is_none() && self.transfer.is_none() && !self.asked && matches!(self.connection, Connection::None)
+    }
+
+    /// The passive port held, with an empty backlog.
+    pub fn port(&mut self) -> Option<Port> {
+        self.port.take_if(|port| !port.drain());
+        self.port.as_ref().map(Socket::port)
+    }
+
+    /// Takes a passive socket.
+    pub fn hold(&mut self, socket: Socket) {
+        self.port = Some(socket);
+    }
+
+    /// Whether the client is connected.
+    pub fn is_open(&self) -> bool {
+        matches!(self.connection, Connection::Open(_))
+    }
+
+    /// Bytes moved so far.
+    pub fn moved(&self) -> u64 {
+        self.transfer.as_ref().map_or(0, Transfer::moved)
+    }
+
+    /// Whether a question to the monitor about the control connection is open.
+    pub fn asks_monitor(&self) -> bool {
+        self.asked
+    }
+
+    /// Begins to get the connection.
+    pub fn open(&mut self, via: Via, login: SessionId, control: &OwnedFd, key: Place, hub: &mut Hub) {
+        match via {
+            Via::Nothing => self.connection = Connection::Failed,
+            Via::Passive => {
+                self.connection = Connection::Expected;
+                self.accept(key, hub);
+            }
+            Via::Active(port) => {
+                self.connection = Connection::Ordered;
+                if self.asked {
+                    self.then = Some((login, port));
+                } else {
+                    self.asked = true;
+                    hub.ask_connect_back(login, port, control.as_fd());
+                }
+            }
+        }
+    }
+
+    /// The monitor's answer to the question about an active connection.
+    pub fn connecting(&mut self, fd: Option<OwnedFd>, control: &OwnedFd, key: Place, hub: &mut Hub) -> Turn {
+        self.asked = false;
+        if let Some((login, port)) = self.then.take() {
+            self.asked = true;
+            hub.ask_connect_back(login, port, control.as_fd());
+            return Turn::Waits;
+        }
+        if !matches!(self.connection, Connection::Ordered) {
+            return Turn::Waits;
+        }
+        self.connection = match fd {
+            None => Connection::Failed,
+            Some(fd) if getpeername(&fd).is_ok() => Connection::Open(fd),
+            Some(fd) => match hub.watch(fd.as_fd(), Source::Data(key.0), Interest::WRITABLE, false) {
+                Ok(()) => {
+                    self.watched = Some(Interest::WRITABLE);
+                    Connection::Connecting(fd)
+                }
+                Err(_) => Connection::Failed,
+            },
+        };
+        self.turn(key, hub)
+    }
+
+    /// Takes the file and moves what can be moved now.
+    pub fn begin(&mut self, transfer: Transfer, key: Place, hub: &mut Hub) -> Turn {
+        let waits_for_client = transfer.receives();
+        self.transfer = Some(transfer);
+        if matches!(self.connection, Connection::Expected) {
+            self.accept(key, hub);
+        }
+        match self.connection {
+            // Most clients send only after our 150: there is nothing to read yet, and the loop tells when there is.
+            Connection::Open(_) if waits_for_client => self.wait(key, hub),
+            Connection::Expected => self.expect(key, hub),
+            _ => self.turn(key, hub),
+        }
+    }
+
+    /// Something happened to the passive port or the connection, or the next turn has come.
+    pub fn turn(&mut self, key: Place, hub: &mut Hub) -> Turn {
+        match &self.connection {
+            Connection::Expected if self.transfer.is_some() => self.accept(key, hub),
+            Connection::Connecting(_) => self.connected(),
+            _ => {}
+        }
+        let Some(transfer) = &mut self.transfer else { return Turn::Waits };
+        let data = match &self.connection {
+            Connection::Open(data) => data.as_fd(),
+            Connection::Failed => return self.end(How::NoConnection, hub),
+            Connection::Expected => return self.expect(key, hub),
+            Connection::None | Connection::Ordered | Connection::Connecting(_) => return Turn::Waits,
+        };
+        let before = transfer.moved();
+        let step = transfer.step(data, &mut hub.tools, SHARE);
+        let moved = transfer.moved() > before;
+        match (outcome(step), step) {
+            (Some(how), _) => self.end(how, hub),
+            (None, Step::More) => Turn::More,
+            (None, _) => match self.wait(key, hub) {
+                Turn::Waits if moved => Turn::Moved,
+                turn => turn,
+            },
+        }
+    }
+
+    /// Closes everything: the data connection first, so that its end is on its way before any reply.
+    pub fn end(&mut self, how: How, hub: &mut Hub) -> Turn {
+        let moved = self.moved();
+        self.cut(hub);
+        Turn::Ended(how, moved)
+    }
+
+    /// Closes connection and file and gives the port back. An open question to the monitor stays open.
+    pub fn cut(&mut self, hub: &mut Hub) {
+        (self.connection, self.watched, self.transfer, self.then) = (Connection::None, None, None, None);
+        self.give_port_back(hub);
+    }
+
+    fn give_port_back(&mut self, hub: &mut Hub) {
+        if let Some(port) = self.port.take() {
+            if std::mem::take(&mut self.port_watched) {
+                hub.unwatch(port.as_fd());
+            }
+            hub.pool.release(port, hub.now);
+            hub.due_at(crate::passive::Pool::due(hub.now));
+        }
+    }
+
+    fn accept(&mut self, key: Place, hub: &mut Hub) {
+        let Some(port) = &self.port else {
+            self.connection = Connection::Failed;
+            return;
+        };
+        let (accepted, strangers) = port.accept(key.1);
+        if strangers > 0 {
+            hub.log(
+                Level::Warning,
+                Happened::Refused,
+                None,
+                format_args!("reason=\"data connections from strangers\" count={strangers} peer={}", key.1),
+            );
+        }
+        match accepted {
+            Accepted::Nobody => {}
+            Accepted::Failed(_) => self.connection = Connection::Failed,
+            Accepted::Client(fd) => {
+                self.connection = Connection::Open(fd);
+                self.give_port_back(hub);
+            }
+        }
+    }
+
+    fn connected(&mut self) {
+        self.connection = match std::mem::take(&mut self.connection) {
+            Connection::Connecting(fd) => match (socket_error(&fd), getpeername(&fd)) {
+                (Ok(Ok(())), Ok(_)) => Connection::Open(fd),
+                (Ok(Ok(())), Err(rustix::io::Errno::NOTCONN)) => Connection::Connecting(fd),
+                _ => Connection::Failed,
+            },
+            other => other,
+        };
+    }
+
+    /// Waits for the client to connect.
+    fn expect(&mut self, key: Place, hub: &mut Hub) -> Turn {
+        if let (Some(port), false) = (&self.port, self.port_watched) {
+            if hub.watch(port.as_fd(), Source::Passive(key.0), Interest::READABLE, false).is_err() {
+                return self.end(How::NoConnection, hub);
+            }
+            self.port_watched = true;
+        }
+        Turn::Waits
+    }
+
+    /// Waits for the connection to give or take more.
+    fn wait(&mut self, key: Place, hub: &mut Hub) -> Turn {
+        let (Connection::Open(data), Some(transfer)) = (&self.connection, &self.transfer) else { return Turn::Waits };
+        let interest = if transfer.receives() { Interest::READABLE } else { Interest::WRITABLE };
+        if self.watched != Some(interest) {
+            if hub.watch(data.as_fd(), Source::Data(key.0), interest, self.watched.is_some()).is_err() {
+                return self.end(How::NoConnection, hub);
+            }
+            self.watched = Some(interest);
+        }
+        Turn::Waits
+    }
+}
+
+/// A session's place, and its client's address.
+#[derive(Debug, Clone, Copy)]
+pub struct Place(pub usize, pub std::net::IpAddr);

@@ -1,0 +1,374 @@
+//! The loop: the only place that waits. Everything it calls returns at once.
+//!
+//! Reads from: the monitor (trusted to set up, its records checked all the same), authd and brokers (hostile), clients
+//! (hostile, in session.rs). A turn gives every session that has something to do its bounded share.
+
+use std::{io, os::fd::OwnedFd, time::Duration};
+
+use ipc::{
+    link::{
+        log::{Event as Happened, Level},
+        monitor_worker::{FromWorker, Granted, ToWorker, WorkerEnd},
+        worker_authd::{FromAuthd, Outcome},
+    },
+    types::SessionId,
+};
+use mio::{Events, Poll};
+use rustix::net::{SendFlags, send};
+use slab::Slab;
+
+use crate::{
+    ftp::Event,
+    hub::{Hub, NEVER, Source},
+    link::{Link, Lost},
+    listeners::{Accepted, Listeners, PER_TURN},
+    session::Session,
+};
+
+/// Events taken from the kernel at once.
+const EVENTS: usize = 1024;
+/// Due times closer than this are handled together, milliseconds.
+const COARSE_MS: u64 = 1000;
+
+/// The worker.
+#[derive(Debug)]
+pub struct Worker {
+    poll: Poll,
+    hub: Hub,
+    listeners: Listeners,
+    sessions: Slab<Session>,
+    stops: bool,
+}
+
+impl Worker {
+    /// Watches the link to the monitor; the rest arrives over it.
+    pub fn new(link: WorkerEnd, settings: ipc::link::monitor_worker::FtpSettings) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let registry = poll.registry().try_clone()?;
+        let monitor = Link::new(link, Source::Monitor.token(), &registry)?;
+        let hub = Hub::new(registry, monitor, settings);
+        Ok(Worker { poll, hub, listeners: Listeners::default(), sessions: Slab::new(), stops: false })
+    }
+
+    /// Tells the monitor something.
+    pub fn tell(&mut self, record: FromWorker) {
+        self.hub.tell_monitor(record, None);
+    }
+
+    /// Serves until the monitor says stop, or is gone: `Err` says why that was not in order.
+    pub fn run(&mut self) -> Result<(), String> {
+        let mut events = Events::with_capacity(EVENTS);
+        while !self.stops {
+            self.hub.tick();
+            match self.poll.poll(&mut events, self.patience()) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(format!("epoll_wait: {error}")),
+                _ => {}
+            }
+            self.hub.tick();
+            for event in &events {
+                self.dispatch(event);
+            }
+            for _ in 0..self.hub.again.len() {
+                if let Some(key) = self.hub.again.pop_front() {
+                    self.with(key, |session, hub| session.on_again(hub));
+                }
+            }
+            if self.hub.now >= self.hub.due {
+                self.expire();
+            }
+            self.send_log();
+            if let Some(why) = self.hub.fatal.take() {
+                return Err(why);
+            }
+        }
+        self.stop();
+        Ok(())
+    }
+
+    /// How long the loop may wait.
+    fn patience(&self) -> Option<Duration> {
+        if !self.hub.again.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        // A congested link wakes the loop when it takes lines again.
+        let log = if self.hub.monitor.is_congested() { None } else { self.hub.log.due() };
+        let due = self.hub.due.min(log.unwrap_or(NEVER));
+        (due != NEVER).then(|| Duration::from_millis(due.saturating_sub(self.hub.now)))
+    }
+
+    fn dispatch(&mut self, event: &mio::event::Event) {
+        let ended = event.is_read_closed() || event.is_error();
+        match Source::of(event.token()) {
+            Some(Source::Control(key)) => {
+                let readable = event.is_readable();
+                self.with(key, |session, hub| session.on_control(readable, ended, hub));
+            }
+            Some(Source::Data(key) | Source::Passive(key)) => self.with(key, |session, hub| session.on_data(hub)),
+            Some(Source::Broker(place)) => self.on_broker(place),
+            Some(Source::Listener(place)) => self.accept(place),
+            Some(Source::Monitor) => self.on_monitor(),
+            Some(Source::Authd) => self.on_authd(),
+            None => {}
+        }
+    }
+
+    /// Gives a session its turn, and buries it if that was its last.
+    fn with(&mut self, key: usize, turn: impl FnOnce(&mut Session, &mut Hub)) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        turn(session, &mut self.hub);
+        if session.is_gone() {
+            session.end(&mut self.hub);
+            self.sessions.remove(key);
+        }
+    }
+
+    /// The same for the session of an identity.
+    fn with_login(&mut self, login: SessionId, turn: impl FnOnce(&mut Session, &mut Hub)) {
+        let Some(&key) = self.hub.logins.get(&login) else { return };
+        self.with(key, |session, hub| {
+            if session.is(login) {
+                turn(session, hub);
+            }
+        });
+    }
+
+    fn accept(&mut self, place: usize) {
+        for _ in 0..PER_TURN {
+            match self.listeners.accept(place, self.hub.now, &self.hub.registry) {
+                Accepted::Nobody => return,
+                Accepted::Short(errno) => {
+                    let text = format_args!("reason=\"cannot accept clients for a second\" errno={errno}");
+                    self.hub.log(Level::Error, Happened::Limit, None, text);
+                    self.hub.due_at(self.hub.now + crate::listeners::REST_MS);
+                    return;
+                }
+                Accepted::Client(fd, peer, listener) => {
+                    let most = usize::try_from(self.hub.settings.max_sessions).unwrap_or(usize::MAX);
+                    if self.sessions.len() >= most {
+                        let _ = send(&fd, b"421 Too many clients; try again later.\r\n", SendFlags::NOSIGNAL);
+                        let text = format_args!("reason=\"max_sessions\" peer={peer}");
+                        self.hub.log(Level::Warning, Happened::Limit, None, text);
+                        continue;
+                    }
+                    let entry = self.sessions.vacant_entry();
+                    let key = entry.key();
+                    entry.insert(Session::new(key, fd, peer, listener, &mut self.hub));
+                    self.with(key, |_, _| ());
+                }
+            }
+        }
+    }
+
+    fn on_broker(&mut self, place: usize) {
+        let mut result = self.hub.brokers.flush(place, &self.hub.registry);
+        while result.is_ok() {
+            match self.hub.brokers.receive(place) {
+                Ok(Some(answered)) => {
+                    let more = self.hub.brokers.owes(place);
+                    let key = answered.session;
+                    self.with(key, |session, hub| {
+                        if session.is(answered.login) {
+                            session.answered(answered, hub);
+                        }
+                    });
+                    // Edge-triggered, but what comes without a question is a breach, and the end has an event of its own.
+                    if !more {
+                        return;
+                    }
+                }
+                Ok(None) => return,
+                Err(lost) => result = Err(lost),
+            }
+        }
+        if let Err(lost) = result {
+            self.broker_lost(place, &lost);
+        }
+    }
+
+    fn broker_lost(&mut self, place: usize, lost: &Lost) {
+        let Some(id) = self.hub.brokers.forget(place) else { return };
+        let sessions: Vec<usize> =
+            self.sessions.iter().filter(|(_, session)| session.uses_broker(place)).map(|(key, _)| key).collect();
+        // Without sessions this is how every link ends (ask.rs).
+        if !sessions.is_empty() || !matches!(lost, Lost::Closed) {
+            let text = format_args!("link=broker broker={id} sessions={} reason=\"{lost}\"", sessions.len());
+            self.hub.log(Level::Error, blame(lost), None, text);
+        }
+        for key in sessions {
+            self.with(key, |session, hub| session.deliver(Event::BrokerLost, hub));
+        }
+    }
+
+    fn on_authd(&mut self) {
+        let lost = loop {
+            let Some(link) = &mut self.hub.authd else { return };
+            match link.flush(&self.hub.registry).and_then(|()| link.recv()) {
+                Ok(Some(received)) => {
+                    let FromAuthd::Verdict(verdict) = received.record;
+                    self.with_login(verdict.session, |session, hub| match verdict.outcome {
+                        Outcome::Accepted => {}
+                        no => {
+                            if session.is_asking() {
+                                session.refused(Event::Verdict(no), hub);
+                            }
+                        }
+                    });
+                }
+                Ok(None) => return,
+                Err(lost) => break lost,
+            }
+        };
+        self.hub.log(Level::Error, blame(&lost), None, format_args!("link=authd reason=\"{lost}\""));
+        self.authd_lost();
+    }
+
+    /// Nobody answers what was asked: those clients may try again.
+    fn authd_lost(&mut self) {
+        self.hub.authd = None;
+        let asking: Vec<usize> =
+            self.sessions.iter().filter(|(_, session)| session.is_asking()).map(|(key, _)| key).collect();
+        for key in asking {
+            self.with(key, |session, hub| session.refused(Event::NoAuthd, hub));
+        }
+    }
+
+    fn on_monitor(&mut self) {
+        while !self.stops {
+            let received = self.hub.monitor.flush(&self.hub.registry).and_then(|()| self.hub.monitor.recv());
+            match received {
+                Ok(Some(received)) => self.obey(received.record, received.fds),
+                Ok(None) => return,
+                Err(lost) => {
+                    self.hub.fatal = Some(format!("link to the monitor: {lost}"));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Does what the monitor says.
+    fn obey(&mut self, record: ToWorker, mut fds: Vec<OwnedFd>) {
+        match record {
+            ToWorker::Start(_) => self.hub.fatal = Some("link to the monitor: Start came twice".into()),
+            ToWorker::Authd => {
+                if self.hub.authd.is_some() {
+                    self.authd_lost();
+                }
+                let link = fds.pop().map(|fd| Link::from_fd(fd, Source::Authd.token(), &self.hub.registry));
+                match link {
+                    Some(Ok(link)) => self.hub.authd = Some(link),
+                    other => self.hub.fatal = Some(format!("link to authd: {other:?}")),
+                }
+            }
+            ToWorker::Listener(listener) => {
+                let added = fds.pop().map(|fd| self.listeners.add(listener, fd, &self.hub.registry));
+                if let Some(Err(error)) = added {
+                    self.hub.fatal = Some(format!("listener {}: {error}", listener.address));
+                }
+            }
+            ToWorker::CloseListener(id) => self.listeners.close(id, &self.hub.registry),
+            ToWorker::Settings(settings) => {
+                self.hub.tools.obey(&settings);
+                self.hub.settings = settings;
+                self.hub.due_at(self.hub.now);
+            }
+            ToWorker::PassivePool(reply) => {
+                let arrived = self.hub.pool.arrived(reply.listener, fds, self.hub.now);
+                if let Some(wanted) = arrived.again {
+                    self.hub.ask_passive_pool(reply.listener, wanted);
+                }
+                for (key, socket) in arrived.served {
+                    self.port_here(key, socket);
+                }
+                self.hub.due_at(crate::passive::Pool::due(self.hub.now));
+            }
+            ToWorker::ConnectBack(reply) => {
+                let fd = fds.pop();
+                self.with_login(reply.session, |session, hub| session.connecting(fd, hub));
+            }
+            ToWorker::Granted(granted) => self.granted(granted, fds.pop()),
+            ToWorker::GrantRefused(login) => self.with_login(login, |session, hub| {
+                if session.is_asking() {
+                    session.refused(Event::GrantRefused, hub);
+                }
+            }),
+            ToWorker::Kick(login) => {
+                let event = Event::Farewell("Closed by the administrator.");
+                self.with_login(login, |session, hub| session.deliver(event, hub));
+            }
+            ToWorker::Stop => self.stops = true,
+        }
+    }
+
+    /// A passive socket for a session that may have gone meanwhile.
+    fn port_here(&mut self, key: usize, socket: Option<crate::passive::Socket>) {
+        if self.sessions.contains(key) {
+            self.with(key, |session, hub| session.port_here(socket, hub));
+        } else if let Some(socket) = socket {
+            self.hub.pool.release(socket, self.hub.now);
+        }
+    }
+
+    /// authd vouched for a session. One that is gone, or whose broker cannot be reached, is over at once.
+    fn granted(&mut self, granted: Granted, fd: Option<OwnedFd>) {
+        let Granted { session: login, broker } = granted;
+        let place = self.hub.brokers.attach(broker, fd, &self.hub.registry);
+        let asking =
+            self.hub.logins.get(&login).is_some_and(|&key| {
+                self.sessions.get(key).is_some_and(|session| session.is(login) && session.is_asking())
+            });
+        match place {
+            Some(place) if asking => {
+                self.with_login(login, |session, hub| session.granted(login, broker, place, hub));
+            }
+            _ => {
+                self.with_login(login, |session, hub| session.refused(Event::GrantRefused, hub));
+                self.hub.tell_ended(login);
+            }
+        }
+    }
+
+    /// Time limits, idle passive sockets, listeners that have rested.
+    fn expire(&mut self) {
+        let now = self.hub.now;
+        let keys: Vec<usize> =
+            self.sessions.iter().filter(|(_, session)| session.due(&self.hub) <= now).map(|(key, _)| key).collect();
+        for key in keys {
+            self.with(key, |session, hub| session.expire(hub));
+        }
+        let sessions = self.sessions.iter().map(|(_, session)| session.due(&self.hub)).min();
+        let ports = self.hub.pool.expire(now);
+        let listeners = self.listeners.wake(now, &self.hub.registry);
+        let next = [sessions, ports, listeners].into_iter().flatten().min().unwrap_or(NEVER);
+        self.hub.due = if next == NEVER { NEVER } else { next.max(now + COARSE_MS) };
+    }
+
+    fn send_log(&mut self) {
+        if self.hub.log.due().is_none_or(|due| due > self.hub.now) {
+            return;
+        }
+        while !self.hub.monitor.is_congested() {
+            let Some(line) = self.hub.log.take() else { break };
+            self.hub.tell_monitor(FromWorker::Log(line), None);
+        }
+    }
+
+    /// The last turn: everybody is told, nobody is waited for.
+    fn stop(&mut self) {
+        let keys: Vec<usize> = self.sessions.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            self.with(key, |session, hub| session.deliver(Event::Farewell("The server stops."), hub));
+        }
+        while let Some(line) = self.hub.log.take() {
+            self.hub.tell_monitor(FromWorker::Log(line), None);
+        }
+    }
+}
+
+/// Who is to blame for a lost link, as the log names it.
+fn blame(lost: &Lost) -> Happened {
+    match lost {
+        Lost::Breach(_) => Happened::Breach,
+        Lost::Closed | Lost::Fault(..) => Happened::Fault,
+    }
+}

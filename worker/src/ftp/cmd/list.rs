@@ -1,0 +1,94 @@
+//! LIST: a listing for people (RFC 959 4.1.3). Options are read as other servers do: `-a` adds hidden names, all others
+//! are ignored. What stands behind them is one path, byte for byte; no wildcards.
+
+use ipc::{
+    link::worker_broker::{Done, Form, Op, Why},
+    types::VirtPath,
+};
+
+use crate::ftp::{
+    Context, Out, State,
+    data::Move,
+    state::{Asked, Ready, Transfer, moving},
+};
+
+pub(in crate::ftp) fn run(ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
+    let (options, rest) = options(arg);
+    ask("LIST", ready, rest, Form::Long, options.hidden, out)
+}
+
+/// Asks for a listing and begins to get the data connection.
+pub(in crate::ftp) fn ask(
+    verb: &'static str,
+    ready: Ready,
+    written: &[u8],
+    form: Form,
+    hidden: bool,
+    out: &mut Out,
+) -> State {
+    match path(&ready, written, out) {
+        Some(path) => {
+            let op = Op::List { path: path.clone(), form, hidden };
+            ready.ask_with_data(op, Asked::about(verb, path, done), out)
+        }
+        None => State::Ready(ready),
+    }
+}
+
+/// The path of a listing: the working directory when none is written.
+pub(in crate::ftp) fn path(ready: &Ready, written: &[u8], out: &mut Out) -> Option<VirtPath> {
+    if written.is_empty() { Some(ready.cwd.clone()) } else { ready.path(written, out) }
+}
+
+/// What stands before the path.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::ftp) struct Options {
+    /// `-a`: names that begin with a dot as well.
+    pub hidden: bool,
+}
+
+/// Takes options off the front of an argument: words that begin with `-`.
+pub(in crate::ftp) fn options(arg: &[u8]) -> (Options, &[u8]) {
+    let (mut hidden, mut rest) = (false, arg);
+    while rest.first() == Some(&b'-') {
+        let end = rest.iter().position(|&b| b == b' ').unwrap_or(rest.len());
+        let (word, behind) = rest.split_at_checked(end).unwrap_or((rest, b""));
+        hidden |= word.iter().any(|b| matches!(b, b'a' | b'A'));
+        rest = behind.get(1..).unwrap_or_default();
+    }
+    (Options { hidden }, rest)
+}
+
+fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>, out: &mut Out) -> State {
+    match answer {
+        Ok(Done::Listing(bytes)) => {
+            let transfer = Transfer { verb: asked.verb, path: asked.path, name: None, started: cx.now, file: false };
+            // A listing has CR LF lines already, whatever the TYPE.
+            moving::begin(ready, transfer, Move::Send { from: 0, to: bytes, text: false }, out)
+        }
+        Ok(_) => super::strange(ready, &asked, out),
+        Err(why) => moving::nothing_to_move(ready, &asked, why, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_taken_off_and_the_path_stays_whole() {
+        let cases: [(&[u8], bool, &[u8]); 8] = [
+            (b"", false, b""),
+            (b"-a", true, b""),
+            (b"-la ", true, b""),
+            (b"-al /d", true, b"/d"),
+            (b"-l -a /d", true, b"/d"),
+            (b"-l  lead", false, b" lead"),
+            (b"a b  c", false, b"a b  c"),
+            (b"[ temp ]", false, b"[ temp ]"),
+        ];
+        for (arg, hidden, path) in cases {
+            assert_eq!(options(arg), (Options { hidden }, path), "{}", arg.escape_ascii());
+        }
+    }
+}

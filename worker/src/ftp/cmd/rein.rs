@@ -1,0 +1,11 @@
+//! REIN: back to where the connection began (RFC 959 4.1.1).
+
+use crate::ftp::{Context, Order, Out, State, state::NeedUser};
+
+pub(in crate::ftp) fn run(state: State, _arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
+    let failures = state.failures();
+    out.order(Order::Unlisten);
+    out.order(Order::Logout);
+    out.reply(220, "Ready for a new user.");
+    State::NeedUser(NeedUser { failures })
+}

@@ -1,0 +1,61 @@
+//! What the protocol orders of a data connection, and how that ends.
+
+use ipc::types::Port;
+
+/// How the next data connection comes about (RFC 959 3.2: one at a time; the last word of PASV, EPSV, PORT, EPRT).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Via {
+    /// No port was agreed on. (RFC 959 knows a default port; no client has used it for decades, and connecting to a
+    /// port the client did not name helps only attackers.)
+    #[default]
+    Nothing,
+    /// The client connects to the passive port it was told.
+    Passive,
+    /// The monitor connects to the client at this port.
+    Active(Port),
+}
+
+/// What to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// To the client: these bytes of the file.
+    Send {
+        /// First byte.
+        from: u64,
+        /// Behind the last byte: the size when the file was opened.
+        to: u64,
+        /// TYPE A: line ends become CR LF.
+        text: bool,
+    },
+    /// From the client, to where the descriptor stands.
+    Receive {
+        /// TYPE A: CR LF becomes the local line end.
+        text: bool,
+    },
+}
+
+/// How a transfer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// Bytes moved over the data connection.
+    pub bytes: u64,
+    /// The outcome.
+    pub how: How,
+}
+
+/// The outcome of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// All is moved, and the data connection is closed.
+    Complete,
+    /// No data connection came about.
+    NoConnection,
+    /// The client closed or reset the data connection.
+    Reset,
+    /// Nothing moved for `stall_timeout_secs`.
+    Stalled,
+    /// The file became shorter while it was sent.
+    Shrunk,
+    /// Reading or writing the file failed with this errno.
+    File(i32),
+}

@@ -1,0 +1,125 @@
+//! The FTP protocol of one client: takes lines, time and verdicts, emits replies and orders.
+//!
+//! Reads from: the client (hostile), and what the loop reports of authd, the monitor and the brokers. Touches no
+//! socket and no descriptor, so tests, fuzzers and the loop run the same code.
+//!
+//! | file | what |
+//! |---|---|
+//! | `line` | bytes of the control connection to command lines: Telnet, limits |
+//! | `reply` | replies to bytes; every refusal's code in one function |
+//! | `table` | the verbs: one row each; FEAT and HELP come from it |
+//! | `cmd` | the verbs: one file each |
+//! | `state` | where a client stands; a step consumes one state and yields the next |
+//! | `data` | what is ordered of a data connection, and how that ends |
+//!
+//! Not here: waiting, sockets, time limits (event.rs, session.rs).
+
+pub mod cmd;
+pub mod data;
+pub mod line;
+pub mod reply;
+pub mod state;
+pub mod table;
+pub mod talk;
+
+use std::net::IpAddr;
+
+use ipc::{
+    link::{
+        log,
+        monitor_worker::FtpSettings,
+        worker_authd::Outcome,
+        worker_broker::{Done, Op, Why},
+    },
+    types::{BrokerId, Port, Secret, SessionId, UserName},
+};
+
+use data::{Ending, Move, Via};
+use line::Line;
+
+pub use reply::Out;
+pub use state::State;
+
+/// What every step may know.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// caisson.toml(5), as far as it concerns this role.
+    pub settings: &'a FtpSettings,
+    /// The client's address, never an IPv4 address in IPv6 form.
+    pub peer: IpAddr,
+    /// Milliseconds of a clock that only goes forward.
+    pub now: u64,
+}
+
+/// What happens to a client's protocol.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The client sent a line.
+    Line(Line<'a>),
+    /// An ABOR stands somewhere in the lines that wait behind a transfer (RFC 959 4.1.3): cut it now. The line itself
+    /// is delivered in its turn.
+    Abort {
+        /// Bytes moved so far.
+        moved: u64,
+    },
+    /// STAT without argument is the next line while a transfer runs.
+    Status {
+        /// Bytes moved so far.
+        moved: u64,
+    },
+    /// authd answered.
+    Verdict(Outcome),
+    /// The monitor granted the session: from now on it is the account's.
+    Granted(SessionId, BrokerId),
+    /// The monitor did not grant it.
+    GrantRefused,
+    /// authd died, or cannot be asked now.
+    NoAuthd,
+    /// The broker answered; a descriptor that came along waits in the session.
+    Answer(Result<Done, Why>),
+    /// The broker died.
+    BrokerLost,
+    /// A passive port is there (its address only if it was asked for), or none is to be had.
+    Listening(Option<(Port, Option<IpAddr>)>),
+    /// The text of the listing that was ordered with [`Order::ReadListing`]; `None` when it is too long.
+    Listing(Option<Vec<u8>>),
+    /// A transfer has ended.
+    Ended(Ending),
+    /// A time limit has passed: of a login, of silence, or of a question that nobody answers.
+    Expired(&'static str),
+    /// No transfer has followed PASV or EPSV in time: the port goes back.
+    PortExpired,
+    /// The server stops, or an admin ends the session: say 421.
+    Farewell(&'static str),
+}
+
+/// What the protocol wants done. Orders of one step are obeyed in turn; at most one of them is answered by an
+/// [`Event`] at once.
+#[derive(Debug)]
+pub enum Order {
+    /// Ask authd; answered by `Verdict`, `Granted` or `GrantRefused`, `NoAuthd`.
+    Check(UserName, Secret),
+    /// The identity has ended (QUIT, REIN, USER): tell the monitor.
+    Logout,
+    /// Ask the broker; answered by `Answer`.
+    Ask(Op),
+    /// Get a passive port, or keep the one held; answered by `Listening`.
+    Listen {
+        /// Whether the address is needed too (PASV).
+        with_address: bool,
+    },
+    /// Give back the passive port and close the data connection, if there are any.
+    Unlisten,
+    /// A transfer is about to be ordered: begin to get its data connection.
+    Open(Via),
+    /// Move bytes between the data connection and the descriptor that came with the answer; answered by `Ended`.
+    Move(Move),
+    /// Close data connection and file at once; nothing is answered.
+    Cut,
+    /// Read the listing that came with the answer; answered by `Listing`.
+    ReadListing(u64),
+    /// A line for the log.
+    Log(log::Level, log::Event, String),
+    /// Send what is to be sent and close the control connection.
+    Close,
+}

@@ -1,0 +1,87 @@
+//! A password is being checked: authd says no, or the monitor says who the session is.
+//!
+//! The only file that can make a [`Vouched`], and only from the monitor's word: authd's own "accepted" makes nobody
+//! anything here.
+
+use ipc::{
+    link::{
+        log::{Event as Happened, Level},
+        worker_authd::Outcome,
+    },
+    types::{BrokerId, SessionId, UserName},
+};
+
+use super::{NeedUser, Ready, State, farewell};
+use crate::ftp::{Context, Event, Out};
+
+/// authd and the monitor are asked.
+#[derive(Debug)]
+pub struct Asking {
+    /// Who the client says it is.
+    pub user: UserName,
+    /// Refused logins so far.
+    pub failures: u32,
+}
+
+/// Proof that the monitor granted this session.
+#[derive(Debug)]
+pub struct Vouched {
+    user: UserName,
+    session: SessionId,
+    broker: BrokerId,
+}
+
+impl Vouched {
+    /// The account.
+    pub fn user(&self) -> &UserName {
+        &self.user
+    }
+
+    /// The session, as monitor and authd know it.
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// The account's broker.
+    pub fn broker(&self) -> BrokerId {
+        self.broker
+    }
+}
+
+impl Asking {
+    /// One step.
+    pub fn on(self, event: Event<'_>, cx: &Context<'_>, out: &mut Out) -> State {
+        match event {
+            Event::Granted(session, broker) => {
+                out.reply(230, "Logged in.");
+                out.log(Level::Info, Happened::Login, format_args!("account=\"{}\"", self.user));
+                State::Ready(Ready::new(Vouched { user: self.user, session, broker }))
+            }
+            // The monitor's word is waited for.
+            Event::Verdict(Outcome::Accepted) => State::Asking(self),
+            Event::Verdict(Outcome::Rejected) => {
+                out.log(Level::Info, Happened::LoginFailed, format_args!("account=\"{}\"", self.user));
+                failed(self.failures, cx, out)
+            }
+            Event::Verdict(Outcome::Busy) => {
+                out.log(Level::Warning, Happened::Limit, format_args!("reason=\"password checks queue full\""));
+                farewell("Too many logins at once; try again shortly.", out)
+            }
+            Event::GrantRefused => farewell("This account cannot be served now; try again later.", out),
+            Event::NoAuthd => farewell("Logins are not possible now; try again shortly.", out),
+            _ => State::Asking(self),
+        }
+    }
+}
+
+/// A login is refused, without a word about why.
+pub(super) fn failed(before: u32, cx: &Context<'_>, out: &mut Out) -> State {
+    let failures = before.saturating_add(1);
+    out.reply(530, "Login incorrect.");
+    let most = cx.settings.max_login_failures;
+    if most > 0 && failures >= most {
+        out.log(Level::Warning, Happened::Limit, format_args!("reason=\"max_login_failures\" failures={failures}"));
+        return farewell("Too many failed logins.", out);
+    }
+    State::NeedUser(NeedUser { failures })
+}

@@ -1,0 +1,212 @@
+//! Logged in, a question or a transfer under way: what the answer means, and how a transfer ends.
+
+use ipc::{
+    link::{
+        log::{Event as Happened, Level},
+        worker_broker::{Done, Why},
+    },
+    types::{Blob, VirtPath},
+};
+
+use super::{Ready, State, farewell};
+use crate::ftp::{
+    Context, Event, Order, Out, cmd,
+    data::{Ending, How, Move},
+    reply::Part,
+};
+
+/// What the verb that asked does with the answer.
+pub type Then = fn(Ready, Asked, Result<Done, Why>, &Context<'_>, &mut Out) -> State;
+
+/// A question or a transfer under way.
+#[derive(Debug)]
+pub struct Moving {
+    ready: Ready,
+    phase: Phase,
+    /// The broker died; the transfer goes on with the descriptors it has, then the session ends.
+    lost: bool,
+}
+
+/// What is under way.
+#[derive(Debug)]
+pub enum Phase {
+    /// A passive port is looked for: for EPSV, or for PASV.
+    Listening {
+        /// EPSV.
+        extended: bool,
+    },
+    /// The broker is asked.
+    Asked(Asked),
+    /// The loop reads a listing (STAT).
+    Reading(VirtPath),
+    /// Bytes move, or the data connection is waited for.
+    Transfer(Transfer),
+}
+
+/// A question to the broker, and what is needed when the answer comes.
+#[derive(Debug)]
+pub struct Asked {
+    /// The verb.
+    pub verb: &'static str,
+    /// What it is about.
+    pub path: VirtPath,
+    /// The second path (RNTO).
+    pub other: Option<VirtPath>,
+    /// A number that the verb needs again: an offset, a mode.
+    pub number: u64,
+    /// What happens with the answer.
+    pub then: Then,
+}
+
+impl Asked {
+    /// A question about one path.
+    pub fn about(verb: &'static str, path: VirtPath, then: Then) -> Self {
+        Asked { verb, path, other: None, number: 0, then }
+    }
+}
+
+/// A transfer under way.
+#[derive(Debug)]
+pub struct Transfer {
+    /// The verb.
+    pub verb: &'static str,
+    /// What is sent or received.
+    pub path: VirtPath,
+    /// The name that was chosen (STOU).
+    pub name: Option<Blob<255>>,
+    /// When it began.
+    pub started: u64,
+    /// A file, so that the log has a line for it; not a listing.
+    pub file: bool,
+}
+
+impl Moving {
+    /// Something is under way.
+    pub fn new(ready: Ready, phase: Phase) -> Self {
+        Moving { ready, phase, lost: false }
+    }
+
+    /// Whether data moves.
+    pub fn transferring(&self) -> bool {
+        matches!(self.phase, Phase::Transfer(_))
+    }
+
+    /// One step.
+    pub fn on(mut self: Box<Self>, event: Event<'_>, cx: &Context<'_>, out: &mut Out) -> State {
+        if matches!(event, Event::BrokerLost) {
+            if self.transferring() {
+                self.lost = true;
+                return State::Moving(self);
+            }
+            out.reply(451, "The service for this account has stopped.");
+            return farewell("Log in again.", out);
+        }
+        let Moving { ready, phase, lost } = *self;
+        match (phase, event) {
+            (Phase::Asked(asked), Event::Answer(answer)) => (asked.then)(ready, asked, answer, cx, out),
+            (Phase::Listening { extended }, Event::Listening(port)) => {
+                cmd::epsv::listening(ready, extended, port, cx, out)
+            }
+            (Phase::Reading(path), Event::Listing(text)) => cmd::stat::listing(ready, &path, text.as_deref(), out),
+            (Phase::Transfer(transfer), Event::Ended(ending)) => {
+                let ready = ended(ready, &transfer, ending, cx, out);
+                if lost {
+                    farewell("The service for this account has stopped; log in again.", out)
+                } else {
+                    State::Ready(ready)
+                }
+            }
+            (Phase::Transfer(transfer), Event::Abort { moved }) => {
+                out.order(Order::Cut);
+                out.reply(426, "Transfer aborted.");
+                log(Level::Info, &transfer, moved, "aborted", cx, out);
+                let ready = ready.without_port();
+                if lost { farewell("Log in again.", out) } else { State::Ready(ready) }
+            }
+            (Phase::Transfer(transfer), Event::Status { moved }) => {
+                out.reply_fmt(211, format_args!("{} in progress, {moved} bytes moved.", transfer.verb));
+                State::Moving(Box::new(Moving { ready, phase: Phase::Transfer(transfer), lost }))
+            }
+            (phase, _) => State::Moving(Box::new(Moving { ready, phase, lost })),
+        }
+    }
+}
+
+/// Says 150 and orders the bytes to move.
+pub fn begin(ready: Ready, transfer: Transfer, order: Move, out: &mut Out) -> State {
+    match (&transfer.name, order) {
+        // RFC 1123 4.1.2.9: exactly this form.
+        (Some(name), _) => out.reply_parts(150, &[Part::Text("FILE: "), Part::Name(name.as_bytes())]),
+        (None, Move::Send { from, to, .. }) => {
+            out.reply_fmt(150, format_args!("Opening data connection ({} bytes).", to.saturating_sub(from)));
+        }
+        (None, Move::Receive { .. }) => out.reply(150, "Ready for data."),
+    }
+    out.order(Order::Move(order));
+    State::Moving(Box::new(Moving::new(ready, Phase::Transfer(transfer))))
+}
+
+/// The broker has nothing to transfer: the data connection is given up.
+pub fn nothing_to_move(ready: Ready, asked: &Asked, why: Why, out: &mut Out) -> State {
+    out.order(Order::Cut);
+    refused(asked, why, out);
+    State::Ready(ready.without_port())
+}
+
+/// Tells client and log of a refusal.
+pub fn refused(asked: &Asked, why: Why, out: &mut Out) {
+    out.refused(why);
+    out.log(Level::Info, Happened::Refused, format_args!("op={} path=\"{}\" why={why:?}", asked.verb, asked.path));
+}
+
+/// The final reply of a transfer.
+fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, out: &mut Out) -> Ready {
+    match (ending.how, &transfer.name) {
+        (How::Complete, Some(name)) => {
+            out.reply_parts(226, &[Part::Text("Stored as "), Part::Name(name.as_bytes())]);
+        }
+        (How::Complete, None) => out.reply(226, "Transfer complete."),
+        (How::NoConnection, _) => out.reply(425, "No data connection."),
+        (How::Reset, _) => out.reply(426, "Data connection lost; the transfer is not complete."),
+        (How::Stalled, _) => out.reply(426, "Nothing moved for too long; the transfer is not complete."),
+        (How::Shrunk, _) => out.reply(451, "The file became shorter meanwhile; the transfer is not complete."),
+        (How::File(errno), _) => {
+            let full = [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT].iter().any(|e| e.raw_os_error() == errno);
+            if full {
+                out.reply(452, "No space left; the transfer is not complete.");
+            } else {
+                out.reply_fmt(451, format_args!("Local error (errno {errno}); the transfer is not complete."));
+            }
+        }
+    }
+    let (level, result) = match ending.how {
+        How::Complete => (Level::Info, "complete"),
+        How::NoConnection => (Level::Info, "no-connection"),
+        How::Reset => (Level::Info, "reset"),
+        How::Stalled => (Level::Info, "stalled"),
+        How::Shrunk => (Level::Warning, "shrunk"),
+        How::File(_) => (Level::Warning, "file-error"),
+    };
+    log(level, transfer, ending.bytes, result, cx, out);
+    ready.without_port()
+}
+
+fn log(level: Level, transfer: &Transfer, bytes: u64, result: &str, cx: &Context<'_>, out: &mut Out) {
+    let Transfer { verb, path, name, started, file } = transfer;
+    if !file {
+        return;
+    }
+    let ms = cx.now.saturating_sub(*started);
+    match name {
+        Some(name) => out.log(
+            level,
+            Happened::Transfer,
+            format_args!("op={verb} path=\"{path}\" name=\"{name}\" bytes={bytes} ms={ms} result={result}"),
+        ),
+        None => out.log(
+            level,
+            Happened::Transfer,
+            format_args!("op={verb} path=\"{path}\" bytes={bytes} ms={ms} result={result}"),
+        ),
+    }
+}

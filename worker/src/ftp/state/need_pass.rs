@@ -1,0 +1,30 @@
+//! The client has said who it is; PASS is to prove it (RFC 959 4.1.1).
+
+use ipc::types::{Secret, UserName};
+
+use super::{Asking, State, asking::failed};
+use crate::ftp::{Context, Order, Out};
+
+/// A name, no proof.
+#[derive(Debug)]
+pub struct NeedPass {
+    /// Who the client says it is; `None` when no account can have that name, which only PASS tells the client.
+    pub user: Option<UserName>,
+    /// Refused logins so far.
+    pub failures: u32,
+}
+
+impl NeedPass {
+    /// The client offers its proof.
+    pub fn prove(self, password: &[u8], cx: &Context<'_>, out: &mut Out) -> State {
+        let mut copy = Vec::with_capacity(password.len());
+        copy.extend_from_slice(password);
+        match (self.user, Secret::new(copy)) {
+            (Some(user), Some(secret)) => {
+                out.order(Order::Check(user.clone(), secret));
+                State::Asking(Asking { user, failures: self.failures })
+            }
+            _ => failed(self.failures, cx, out),
+        }
+    }
+}

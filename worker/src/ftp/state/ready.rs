@@ -1,0 +1,100 @@
+//! Logged in, nothing under way: what the session has set, and how it asks.
+
+use ipc::{
+    link::worker_broker::{Facts, Op},
+    types::{PathError, VirtPath},
+};
+
+use super::{Asked, Moving, Phase, State, Vouched, farewell};
+use crate::ftp::{Event, Order, Out, data::Via};
+
+/// Logged in, nothing under way.
+#[derive(Debug)]
+pub struct Ready {
+    vouched: Vouched,
+    /// The working directory.
+    pub cwd: VirtPath,
+    /// TYPE A (the default, RFC 959 5.1); otherwise TYPE I.
+    pub text: bool,
+    /// REST: where the next transfer starts; back to 0 with any transfer.
+    pub rest: u64,
+    /// RNFR: what the next RNTO renames.
+    pub renaming: Option<VirtPath>,
+    /// OPTS MLST: the facts in force.
+    pub facts: Facts,
+    /// How the next data connection comes about.
+    pub via: Via,
+    /// EPSV ALL was said (RFC 2428 4).
+    pub only_epsv: bool,
+}
+
+impl Ready {
+    /// Just logged in.
+    pub(super) fn new(vouched: Vouched) -> Self {
+        Ready {
+            vouched,
+            cwd: VirtPath::root(),
+            text: true,
+            rest: 0,
+            renaming: None,
+            facts: Facts::EVERY,
+            via: Via::Nothing,
+            only_epsv: false,
+        }
+    }
+
+    /// One step that no line caused.
+    pub(super) fn on(self, event: &Event<'_>, out: &mut Out) -> State {
+        match event {
+            Event::BrokerLost => farewell("The service for this account has stopped; log in again.", out),
+            Event::PortExpired => {
+                out.order(Order::Unlisten);
+                State::Ready(self.without_port())
+            }
+            _ => State::Ready(self),
+        }
+    }
+
+    /// Whose session this is.
+    pub fn vouched(&self) -> &Vouched {
+        &self.vouched
+    }
+
+    /// The same, when the port that was agreed on is no more.
+    #[must_use]
+    pub fn without_port(mut self) -> Self {
+        self.via = Via::Nothing;
+        self
+    }
+
+    /// The path a client means, or its reply when it means none.
+    pub fn path(&self, written: &[u8], out: &mut Out) -> Option<VirtPath> {
+        let refused = if written.is_empty() {
+            (501, "A path is needed.")
+        } else {
+            match self.cwd.join(written) {
+                Ok(path) => return Some(path),
+                Err(PathError::Nul) => (501, "A name cannot hold NUL."),
+                Err(PathError::TooLong) => (553, "The name is too long."),
+            }
+        };
+        out.reply(refused.0, refused.1);
+        None
+    }
+
+    /// Asks the broker.
+    pub fn ask(self, op: Op, asked: Asked, out: &mut Out) -> State {
+        out.order(Order::Ask(op));
+        State::Moving(Box::new(Moving::new(self, Phase::Asked(asked))))
+    }
+
+    /// Asks the broker for something to transfer, and begins to get the data connection meanwhile.
+    ///
+    /// REST is spent, whatever becomes of the transfer (RFC 3659 5.3).
+    pub fn ask_with_data(mut self, op: Op, asked: Asked, out: &mut Out) -> State {
+        self.rest = 0;
+        out.order(Order::Ask(op));
+        out.order(Order::Open(self.via));
+        State::Moving(Box::new(Moving::new(self, Phase::Asked(asked))))
+    }
+}

@@ -1,0 +1,221 @@
+//! One client's conversation: the state, and the whole of it with made-up answers for fuzzers.
+
+use ipc::{
+    link::{
+        monitor_worker::FtpSettings,
+        worker_broker::{Attrs, Done, Kind, Op, Opened, Why},
+    },
+    types::{Blob, BrokerId, Port, SessionId},
+};
+
+use super::{
+    Context, Event, Order, Out, State,
+    data::{Ending, How},
+    line,
+    state::Wait,
+};
+
+/// One client's conversation.
+#[derive(Debug, Default)]
+pub struct Talk {
+    state: State,
+}
+
+impl Talk {
+    /// The greeting (RFC 959 5.4).
+    pub fn greet(&self, cx: &Context<'_>, out: &mut Out) {
+        match cx.settings.banner.as_bytes() {
+            b"" => out.reply(220, "Ready."),
+            banner => out.text(220, banner),
+        }
+    }
+
+    /// One step.
+    pub fn on(&mut self, event: Event<'_>, cx: &Context<'_>, out: &mut Out) {
+        // A step that panics ends the process, so Closing is never seen in between.
+        self.state = std::mem::replace(&mut self.state, State::Closing).on(event, cx, out);
+    }
+
+    /// Whether a line may be given; otherwise it waits for an event.
+    pub fn takes_lines(&self) -> bool {
+        self.state.takes_lines()
+    }
+
+    /// Whether data moves: see [`Event::Abort`] and [`Event::Status`].
+    pub fn transferring(&self) -> bool {
+        self.state.transferring()
+    }
+
+    /// What is waited for.
+    pub fn wait(&self) -> Wait {
+        self.state.wait()
+    }
+}
+
+/// Holds the whole conversation of a client that sends `bytes`, with made-up answers to every question, and returns
+/// what it is told. For fuzz targets: must hold for every input, without a panic, and with every line ended by CR LF.
+pub fn rehearse(settings: &FtpSettings, bytes: &[u8]) -> Vec<u8> {
+    let cx = Context { settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), now: 0 };
+    let (mut talk, mut out) = (Talk::default(), Out::default());
+    let (mut reader, mut queue, mut said) = (line::Reader::default(), Vec::new(), Vec::new());
+    talk.greet(&cx, &mut out);
+    reader.feed(bytes, &mut queue);
+    let mut rest = queue.as_slice();
+    while talk.takes_lines() {
+        let Some((line, behind)) = line::next(rest) else { break };
+        rest = behind;
+        talk.on(Event::Line(line), &cx, &mut out);
+        while !out.orders.is_empty() {
+            for order in std::mem::take(&mut out.orders) {
+                if let Some(event) = made_up(&order) {
+                    talk.on(event, &cx, &mut out);
+                }
+            }
+        }
+        said.append(&mut out.bytes);
+    }
+    said
+}
+
+fn made_up(order: &Order) -> Option<Event<'static>> {
+    let port = Port::new(50_000)?;
+    Some(match order {
+        Order::Check(..) => Event::Granted(SessionId(1), BrokerId(1)),
+        Order::Ask(op) => Event::Answer(answer(op)),
+        Order::Listen { with_address } => {
+            Event::Listening(Some((port, with_address.then(|| std::net::Ipv4Addr::LOCALHOST.into()))))
+        }
+        Order::Move(_) => Event::Ended(Ending { bytes: 0, how: How::Complete }),
+        Order::ReadListing(_) => Event::Listing(Some(b"213 End\r\nfile\r\n".to_vec())),
+        Order::Logout | Order::Unlisten | Order::Open(_) | Order::Cut | Order::Log(..) | Order::Close => return None,
+    })
+}
+
+fn answer(op: &Op) -> Result<Done, Why> {
+    let stat = Done::Stat(Attrs { kind: Kind::File, size: 5, modified: 0, mode: 0o644 });
+    Ok(match op {
+        Op::OpenRead(_) => Done::Opened(Opened { size: 5, created: false, name: None }),
+        Op::OpenWrite { .. } => Done::Opened(Opened { size: 0, created: true, name: Some(Blob::cut(b"x\r\n")) }),
+        Op::Stat(_) | Op::SetModified(..) => stat,
+        Op::List { .. } => Done::Listing(5),
+        Op::Facts { .. } => Done::Line(Blob::cut(b"type=file; \r\n230 x")),
+        Op::RemoveDir(_) => return Err(Why::NotEmpty),
+        Op::ChangeDir(_) | Op::MakeDir(_) | Op::Remove(_) | Op::Rename { .. } | Op::SetMode(..) => Done::Nothing,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> FtpSettings {
+        FtpSettings {
+            banner: Blob::cut(b"Hello\n220 you"),
+            login_timeout_secs: 60,
+            idle_timeout_secs: 300,
+            data_connect_timeout_secs: 30,
+            stall_timeout_secs: 60,
+            max_login_failures: 3,
+            active: true,
+            passive_address: None,
+            max_sessions: 10,
+            sendfile: true,
+            splice: true,
+            buffer_pool_bytes: 1 << 20,
+            transfer_chunk_bytes: 1 << 16,
+        }
+    }
+
+    fn told(lines: &str) -> Vec<String> {
+        let said = rehearse(&settings(), format!("USER u\r\nPASS p\r\n{lines}").as_bytes());
+        let said = String::from_utf8(said).unwrap();
+        said.split_terminator("\r\n").skip(5).map(str::to_owned).collect()
+    }
+
+    fn codes(lines: &str) -> Vec<String> {
+        told(lines).iter().filter(|line| !line.starts_with(' ')).map(|line| line.chars().take(4).collect()).collect()
+    }
+
+    #[test]
+    fn the_greeting_and_a_login() {
+        let said = rehearse(&settings(), b"PWD\r\nFEAT\r\nUSER u\r\nPASS p\r\nQUIT\r\nNOOP\r\n");
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.starts_with("220-Hello\r\n220 you\r\n530 "), "{said}");
+        assert!(said.contains("211-Features:\r\n CLNT\r\n EPRT\r\n EPSV\r\n MDTM\r\n MFMT\r\n MLST type*;"), "{said}");
+        assert!(
+            said.ends_with(" UTF8\r\n211 End\r\n331 Password, please.\r\n230 Logged in.\r\n221 Good-bye.\r\n"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_transfer_needs_a_port_each_time_and_answers_twice() {
+        assert_eq!(
+            codes("RETR f\r\nEPSV\r\nRETR f\r\nRETR f\r\nPASV\r\nSTOU\r\n"),
+            ["425 ", "229 ", "150 ", "226 ", "425 ", "227 ", "150 ", "226 "]
+        );
+    }
+
+    #[test]
+    fn a_name_that_stou_made_up_cannot_end_a_line() {
+        assert_eq!(told("EPSV\r\nSTOU\r\n").get(1).map(String::as_str), Some("150 FILE: x??"));
+    }
+
+    #[test]
+    fn rest_is_spent_by_the_next_transfer() {
+        assert_eq!(
+            codes("TYPE I\r\nREST 9\r\nEPSV\r\nRETR f\r\nEPSV\r\nRETR f\r\nREST 5\r\nEPSV\r\nRETR f\r\nREST x\r\n"),
+            ["200 ", "350 ", "229 ", "554 ", "229 ", "150 ", "226 ", "350 ", "229 ", "150 ", "226 ", "501 "]
+        );
+        assert_eq!(codes("REST 3\r\nEPSV\r\nRETR f\r\n"), ["350 ", "229 ", "554 "]);
+    }
+
+    #[test]
+    fn rnto_needs_an_rnfr_that_is_not_spent() {
+        assert_eq!(codes("RNTO e\r\nRNFR a\r\nRNTO b\r\nRNTO c\r\n"), ["503 ", "350 ", "250 ", "503 "]);
+    }
+
+    #[test]
+    fn a_second_user_ends_the_first_ones_rights() {
+        assert_eq!(
+            codes("USER b\r\nLIST\r\nPASS x\r\nPWD\r\nREIN\r\nPWD\r\n"),
+            ["331 ", "530 ", "230 ", "257 ", "220 ", "530 "]
+        );
+    }
+
+    #[test]
+    fn ports_of_others_and_privileged_ports_are_refused() {
+        assert_eq!(
+            codes(
+                "PORT 10,0,0,1,4,1\r\nPORT 127,0,0,1,0,21\r\nPORT 127,0,0,1,4,1\r\nEPRT |2|::1|5000|\r\nEPRT |1|127.0.0.1|5000|\r\nEPRT |3|x|1|\r\nEPSV 2\r\nEPSV 1\r\nEPSV ALL\r\nPASV\r\nPORT 127,0,0,1,4,1\r\nEPSV\r\n"
+            ),
+            ["501 ", "501 ", "200 ", "522 ", "200 ", "522 ", "522 ", "229 ", "200 ", "503 ", "503 ", "229 "]
+        );
+    }
+
+    #[test]
+    fn replies_of_several_lines_are_closed_by_their_own_code_only() {
+        for (line, code) in [
+            ("STAT .", "213"),
+            ("STAT", "211"),
+            ("HELP", "214"),
+            ("MLST", "250"),
+            ("SITE HELP", "214"),
+            ("FEAT", "211"),
+        ] {
+            let told = told(&format!("{line}\r\n"));
+            let (last, inner) = told.split_last().unwrap();
+            assert!(last.starts_with(&format!("{code} ")), "{line}: {last}");
+            assert!(inner[0].starts_with(&format!("{code}-")), "{line}");
+            assert!(inner[1..].iter().all(|text| text.starts_with(' ')), "{line}: {inner:?}");
+        }
+    }
+
+    #[test]
+    fn nonsense_gets_one_reply_a_line() {
+        assert_eq!(
+            codes("\r\nXYZZY\r\nABCDEFGHIJKLMNOP\r\nTYPE\r\nMODE B\r\nSTRU R\r\nALLO x\r\nSIZE\r\nSIZE f\r\nABOR\r\n"),
+            ["500 ", "500 ", "500 ", "501 ", "504 ", "504 ", "501 ", "501 ", "550 ", "226 "]
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! What sessions share: links, pool, buffers, settings, clock. A session may use it; it never sees another session.
+
+use std::{collections::HashMap, collections::VecDeque, io, os::fd::AsRawFd, os::fd::BorrowedFd, time::Instant};
+
+use ipc::{
+    link::{
+        log::{Event, Level},
+        monitor_worker::{FromWorker, FtpSettings, ToWorker},
+        worker_authd::{FromAuthd, ToAuthd},
+    },
+    types::SessionId,
+};
+use mio::{Interest, Registry, Token, unix::SourceFd};
+
+use crate::{ask::Brokers, ftp::Out, link::Link, log::Log, passive::Pool, transfer::Tools};
+
+/// Bytes of unfinished and waiting lines that a session may hold; more are left in its socket.
+pub const QUEUE_BYTES: usize = 16 << 10;
+/// Never due.
+pub const NEVER: u64 = u64::MAX;
+
+/// What an event of the loop is about; packed into mio's token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The link on descriptor 0.
+    Monitor,
+    /// The link to authd.
+    Authd,
+    /// A listening socket, by its place.
+    Listener(usize),
+    /// A broker's link, by its place.
+    Broker(usize),
+    /// A session's control connection, by its place.
+    Control(usize),
+    /// A session's data connection.
+    Data(usize),
+    /// The passive socket on which a session's client is expected.
+    Passive(usize),
+}
+
+impl Source {
+    /// As a token.
+    pub fn token(self) -> Token {
+        let (kind, place) = match self {
+            Source::Monitor => (0, 0),
+            Source::Authd => (1, 0),
+            Source::Listener(place) => (2, place),
+            Source::Broker(place) => (3, place),
+            Source::Control(place) => (4, place),
+            Source::Data(place) => (5, place),
+            Source::Passive(place) => (6, place),
+        };
+        Token(place << 3 | kind)
+    }
+
+    /// Back from a token.
+    pub fn of(token: Token) -> Option<Self> {
+        let place = token.0 >> 3;
+        Some(match token.0 & 7 {
+            0 => Source::Monitor,
+            1 => Source::Authd,
+            2 => Source::Listener(place),
+            3 => Source::Broker(place),
+            4 => Source::Control(place),
+            5 => Source::Data(place),
+            6 => Source::Passive(place),
+            _ => return None,
+        })
+    }
+}
+
+/// What sessions share.
+#[derive(Debug)]
+pub struct Hub {
+    /// Where descriptors are watched.
+    pub registry: Registry,
+    /// The link on descriptor 0.
+    pub monitor: Link<FromWorker, ToWorker>,
+    /// The link to authd, while it lives.
+    pub authd: Option<Link<ToAuthd, FromAuthd>>,
+    /// The brokers' links.
+    pub brokers: Brokers,
+    /// Passive sockets.
+    pub pool: Pool,
+    /// What transfers share.
+    pub tools: Tools,
+    /// caisson.toml(5).
+    pub settings: FtpSettings,
+    /// Lines for the log.
+    pub log: Log,
+    /// Which session an identity belongs to.
+    pub logins: HashMap<SessionId, usize>,
+    /// Sessions that have more to do in the next turn.
+    pub again: VecDeque<usize>,
+    /// Bytes as they come from a control connection; wiped after use, for passwords are among them.
+    pub input: Vec<u8>,
+    /// The line queue of the session whose turn it is; wiped after use.
+    pub queue: Vec<u8>,
+    /// What the step of the session whose turn it is emits.
+    pub out: Out,
+    /// Milliseconds since the start.
+    pub now: u64,
+    /// When something may be due next.
+    pub due: u64,
+    /// Why the worker cannot go on.
+    pub fatal: Option<String>,
+    last_login: u32,
+    started: Instant,
+}
+
+impl Hub {
+    /// At the start.
+    pub fn new(registry: Registry, monitor: Link<FromWorker, ToWorker>, settings: FtpSettings) -> Self {
+        Hub {
+            registry,
+            monitor,
+            authd: None,
+            brokers: Brokers::default(),
+            pool: Pool::default(),
+            tools: Tools::new(&settings),
+            settings,
+            log: Log::default(),
+            logins: HashMap::new(),
+            again: VecDeque::new(),
+            input: vec![0; QUEUE_BYTES],
+            queue: Vec::with_capacity(QUEUE_BYTES + 4),
+            out: Out::default(),
+            now: 0,
+            due: NEVER,
+            fatal: None,
+            last_login: 0,
+            started: Instant::now(),
+        }
+    }
+
+    /// Looks at the clock: once a turn.
+    pub fn tick(&mut self) {
+        self.now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(NEVER);
+    }
+
+    /// Something may be due then.
+    pub fn due_at(&mut self, when: u64) {
+        self.due = self.due.min(when);
+    }
+
+    /// A fresh identity; never the same twice. `None` when all four thousand million are used up.
+    pub fn draw_login(&mut self) -> Option<SessionId> {
+        self.last_login = self.last_login.checked_add(1)?;
+        Some(SessionId(self.last_login))
+    }
+
+    /// A line for the log.
+    pub fn log(&mut self, level: Level, event: Event, session: Option<SessionId>, text: std::fmt::Arguments<'_>) {
+        self.log.add(level, event, session, text, self.now);
+    }
+
+    /// Watches a descriptor, or changes what it is watched for.
+    pub fn watch(&self, fd: BorrowedFd<'_>, source: Source, interest: Interest, known: bool) -> io::Result<()> {
+        let raw = fd.as_raw_fd();
+        let mut fd = SourceFd(&raw);
+        if known {
+            self.registry.reregister(&mut fd, source.token(), interest)
+        } else {
+            self.registry.register(&mut fd, source.token(), interest)
+        }
+    }
+
+    /// Watches a descriptor no more. (One that is closed, and was never copied, need not be unwatched.)
+    pub fn unwatch(&self, fd: BorrowedFd<'_>) {
+        // It can only fail for a descriptor that is not watched.
+        let _ = self.registry.deregister(&mut SourceFd(&fd.as_raw_fd()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_tells_its_source() {
+        for source in [
+            Source::Monitor,
+            Source::Authd,
+            Source::Listener(3),
+            Source::Broker(0),
+            Source::Control(1 << 40),
+            Source::Data(7),
+            Source::Passive(9),
+        ] {
+            assert_eq!(Source::of(source.token()), Some(source));
+        }
+        assert_eq!(Source::of(Token(7)), None);
+    }
+}

@@ -1,0 +1,117 @@
+//! The monitor's listening sockets, shared by all workers: accepting clients.
+//!
+//! They are watched level-triggered and exclusively (EPOLLEXCLUSIVE): a connection wakes one worker, and one that is
+//! busy leaves it to another. mio knows no such thing, so it is set on mio's own epoll descriptor; the events come out
+//! of mio's poll all the same.
+
+use std::{io, net::SocketAddr, os::fd::OwnedFd};
+
+use ipc::{link::monitor_worker::Listener, types::ListenerId};
+use mio::Registry;
+use rustix::{
+    event::epoll::{self, EventData, EventFlags},
+    io::Errno,
+    net::{SocketFlags, acceptfrom_with, sockopt},
+};
+use slab::Slab;
+
+use crate::hub::Source;
+
+/// Clients accepted on one listener in one turn.
+pub const PER_TURN: usize = 32;
+/// Without descriptors or memory, the listener rests for so many milliseconds.
+pub const REST_MS: u64 = 1000;
+
+#[derive(Debug)]
+struct Entry {
+    id: ListenerId,
+    fd: OwnedFd,
+    rests_until: Option<u64>,
+}
+
+/// What accepting brought.
+#[derive(Debug)]
+pub enum Accepted {
+    /// A client, non-blocking.
+    Client(OwnedFd, SocketAddr, ListenerId),
+    /// Nobody is there.
+    Nobody,
+    /// No descriptors, no memory: the listener rests.
+    Short(Errno),
+}
+
+/// All listening sockets.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    entries: Slab<Entry>,
+}
+
+impl Listeners {
+    /// Accepts on this socket from now on.
+    ///
+    /// Options set here go over to every client accepted: no delay for replies, and urgent data in its place in the
+    /// stream (ABOR, RFC 959 4.1.3).
+    pub fn add(&mut self, listener: Listener, fd: OwnedFd, registry: &Registry) -> io::Result<()> {
+        sockopt::set_tcp_nodelay(&fd, true)?;
+        sockopt::set_socket_oobinline(&fd, true)?;
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        let entry = self.entries.vacant_entry();
+        watch(&fd, entry.key(), registry)?;
+        entry.insert(Entry { id: listener.id, fd, rests_until: None });
+        Ok(())
+    }
+
+    /// Accepts there no longer.
+    pub fn close(&mut self, id: ListenerId, registry: &Registry) {
+        self.entries.retain(|_, entry| {
+            let stays = entry.id != id;
+            if !stays && entry.rests_until.is_none() {
+                // The monitor and the other workers hold the socket too: closing ours does not unwatch it.
+                let _ = epoll::delete(registry, &entry.fd);
+            }
+            stays
+        });
+    }
+
+    /// Accepts one client.
+    pub fn accept(&mut self, place: usize, now: u64, registry: &Registry) -> Accepted {
+        let Some(entry) = self.entries.get_mut(place).filter(|entry| entry.rests_until.is_none()) else {
+            return Accepted::Nobody;
+        };
+        loop {
+            match acceptfrom_with(&entry.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok((fd, Some(peer))) => match SocketAddr::try_from(peer) {
+                    Ok(peer) => return Accepted::Client(fd, peer, entry.id),
+                    Err(_) => continue,
+                },
+                Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                    let _ = epoll::delete(registry, &entry.fd);
+                    entry.rests_until = Some(now + REST_MS);
+                    return Accepted::Short(errno);
+                }
+                Ok((_, None)) | Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(_) => return Accepted::Nobody,
+            }
+        }
+    }
+
+    /// Wakes listeners that have rested; tells when the next one has.
+    pub fn wake(&mut self, now: u64, registry: &Registry) -> Option<u64> {
+        let mut next = None;
+        for (place, entry) in &mut self.entries {
+            match entry.rests_until {
+                Some(until) if until <= now => {
+                    entry.rests_until = watch(&entry.fd, place, registry).is_err().then_some(now + REST_MS);
+                }
+                Some(_) | None => {}
+            }
+            next = [next, entry.rests_until].into_iter().flatten().min();
+        }
+        next
+    }
+}
+
+fn watch(fd: &OwnedFd, place: usize, registry: &Registry) -> io::Result<()> {
+    let data = EventData::new_u64(Source::Listener(place).token().0 as u64);
+    epoll::add(registry, fd, data, EventFlags::IN | EventFlags::EXCLUSIVE).map_err(io::Error::from)
+}

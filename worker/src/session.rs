@@ -1,0 +1,406 @@
+//! One client: its control connection, its conversation, its data connection.
+//!
+//! Reads from: the client (hostile). An idle session holds no buffer: input is read into the worker's one, output is
+//! written from the worker's one; only what is unfinished or unsent is kept, and bounded.
+//! Not here: what a line means (ftp/), waiting (event.rs).
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    os::fd::{AsFd, OwnedFd},
+};
+
+use ipc::{
+    link::log::{Event as Happened, Level},
+    types::{BrokerId, ListenerId, SessionId},
+};
+use mio::Interest;
+use rustix::{
+    io::Errno,
+    net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown},
+};
+use zeroize::Zeroize;
+
+use crate::{
+    ask::Answered,
+    conduit::{Conduit, Place, Turn},
+    ftp::{
+        Context, Event,
+        data::{Ending, How},
+        line,
+        state::Wait,
+        talk::Talk,
+    },
+    hub::{Hub, NEVER, QUEUE_BYTES, Source},
+    passive::Socket,
+};
+
+mod input;
+mod orders;
+
+/// Lines answered in one turn.
+const LINES_PER_TURN: usize = 64;
+/// No more lines are answered while so many bytes of replies wait to be sent.
+const OUT_BYTES: usize = 64 << 10;
+/// The longest wait for authd when `login_timeout_secs` is off, milliseconds.
+const VERDICT_MS: u64 = 120_000;
+
+/// Who the client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Login {
+    /// Nobody.
+    None,
+    /// Somebody who is being checked.
+    Asked(SessionId),
+    /// An account's; its broker's link is at this place.
+    Granted(SessionId, usize),
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct Session {
+    key: usize,
+    control: OwnedFd,
+    peer: SocketAddr,
+    listener: ListenerId,
+    talk: Talk,
+    login: Login,
+    reader: line::Reader,
+    /// Lines that wait and the unfinished one; the worker's own buffer while this session has its turn.
+    queue: Vec<u8>,
+    /// Bytes of replies that the client has not taken yet.
+    unsent: Vec<u8>,
+    /// Only while there is one to remember.
+    conduit: Option<Box<Conduit>>,
+    /// A descriptor that came with an answer, until an order takes it.
+    file: Option<OwnedFd>,
+    connected: u64,
+    since: u64,
+    /// The control connection may have more to read.
+    more_input: bool,
+    /// The client will send no more.
+    input_ended: bool,
+    watched_writable: bool,
+    waits_for_port: bool,
+    in_again: bool,
+    closing: bool,
+    gone: bool,
+}
+
+impl Session {
+    /// A client has connected: greets it.
+    pub fn new(key: usize, control: OwnedFd, peer: SocketAddr, listener: ListenerId, hub: &mut Hub) -> Self {
+        let mut session = Session {
+            key,
+            control,
+            peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
+            listener,
+            talk: Talk::default(),
+            login: Login::None,
+            reader: line::Reader::default(),
+            queue: Vec::new(),
+            unsent: Vec::new(),
+            conduit: None,
+            file: None,
+            connected: hub.now,
+            since: hub.now,
+            more_input: false,
+            input_ended: false,
+            watched_writable: false,
+            waits_for_port: false,
+            in_again: false,
+            closing: false,
+            gone: false,
+        };
+        hub.log(Level::Info, Happened::Connect, None, format_args!("peer={}", session.peer));
+        let cx = Context { settings: &hub.settings, peer: session.peer.ip(), now: hub.now };
+        session.talk.greet(&cx, &mut hub.out);
+        session.settle(hub);
+        if hub.watch(session.control.as_fd(), Source::Control(key), Interest::READABLE, false).is_err() {
+            session.gone = true;
+        }
+        session
+    }
+
+    /// Whether it is over; [`Session::end`] is to be called.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Whether it is this identity's.
+    pub fn is(&self, login: SessionId) -> bool {
+        matches!(self.login, Login::Asked(id) | Login::Granted(id, _) if id == login)
+    }
+
+    /// Whether it uses the broker's link at this place.
+    pub fn uses_broker(&self, place: usize) -> bool {
+        matches!(self.login, Login::Granted(_, at) if at == place)
+    }
+
+    /// Whether it waits for authd.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.login, Login::Asked(_))
+    }
+
+    /// Something happened on the control connection.
+    pub fn on_control(&mut self, readable: bool, ended: bool, hub: &mut Hub) {
+        if !self.unsent.is_empty() {
+            self.flush(hub);
+        }
+        if readable || ended {
+            self.more_input = true;
+        }
+        self.read(ended, hub);
+        self.drive(None, hub);
+    }
+
+    /// Something happened on the data connection or the passive port.
+    pub fn on_data(&mut self, hub: &mut Hub) {
+        let Some(conduit) = &mut self.conduit else { return };
+        let turn = conduit.turn(Place(self.key, self.peer.ip()), hub);
+        let event = self.after(turn, hub);
+        self.drive(event, hub);
+    }
+
+    /// The next turn of a session that had more to do.
+    pub fn on_again(&mut self, hub: &mut Hub) {
+        self.in_again = false;
+        if self.more_input {
+            self.read(false, hub);
+        }
+        match self.conduit.as_mut().filter(|conduit| conduit.is_open()) {
+            Some(_) => self.on_data(hub),
+            None => self.drive(None, hub),
+        }
+    }
+
+    /// Something happened elsewhere that concerns it.
+    pub fn deliver(&mut self, event: Event<'_>, hub: &mut Hub) {
+        self.drive(Some(event), hub);
+    }
+
+    /// The monitor granted it.
+    pub fn granted(&mut self, login: SessionId, broker: BrokerId, place: usize, hub: &mut Hub) {
+        self.login = Login::Granted(login, place);
+        self.drive(Some(Event::Granted(login, broker)), hub);
+    }
+
+    /// authd or the monitor refused it; it has no identity any more.
+    pub fn refused(&mut self, event: Event<'_>, hub: &mut Hub) {
+        if let Login::Asked(login) = std::mem::replace(&mut self.login, Login::None) {
+            hub.logins.remove(&login);
+        }
+        self.drive(Some(event), hub);
+    }
+
+    /// Its broker answered.
+    pub fn answered(&mut self, answered: Answered, hub: &mut Hub) {
+        self.file = answered.fd;
+        self.drive(Some(Event::Answer(answered.answer.outcome)), hub);
+        // What no order has taken is of no use.
+        self.file = None;
+    }
+
+    /// A passive socket is there for it, or none is to be had; gives the socket back if it is not wanted any more.
+    pub fn port_here(&mut self, socket: Option<Socket>, hub: &mut Hub) {
+        if !std::mem::take(&mut self.waits_for_port) {
+            if let Some(socket) = socket {
+                hub.pool.release(socket, hub.now);
+            }
+            return;
+        }
+        let event = match socket {
+            Some(socket) => {
+                let port = socket.port();
+                self.conduit.get_or_insert_default().hold(socket);
+                Event::Listening(Some((port, self.local())))
+            }
+            None => Event::Listening(None),
+        };
+        self.drive(Some(event), hub);
+    }
+
+    /// The monitor's answer about an active connection.
+    pub fn connecting(&mut self, fd: Option<OwnedFd>, hub: &mut Hub) {
+        let Some(conduit) = &mut self.conduit else { return };
+        let turn = conduit.connecting(fd, &self.control, Place(self.key, self.peer.ip()), hub);
+        let event = self.after(turn, hub);
+        self.drive(event, hub);
+    }
+
+    /// When its time limit passes.
+    pub fn due(&self, hub: &Hub) -> u64 {
+        let settings = &hub.settings;
+        if self.closing || !self.unsent.is_empty() {
+            return limit(self.since, settings.stall_timeout_secs.max(1));
+        }
+        match self.talk.wait() {
+            Wait::Login => limit(self.connected, settings.login_timeout_secs),
+            Wait::Verdict => limit(self.connected, settings.login_timeout_secs).min(self.since + VERDICT_MS),
+            Wait::Command => limit(self.since, settings.idle_timeout_secs),
+            Wait::CommandWithPort => {
+                limit(self.since, settings.idle_timeout_secs).min(limit(self.since, settings.data_connect_timeout_secs))
+            }
+            Wait::Transfer if !self.is_connected() => limit(self.since, settings.data_connect_timeout_secs),
+            Wait::Answer | Wait::Transfer => limit(self.since, settings.stall_timeout_secs),
+            Wait::Nothing => NEVER,
+        }
+    }
+
+    /// Its time limit has passed.
+    pub fn expire(&mut self, hub: &mut Hub) {
+        if self.closing || !self.unsent.is_empty() {
+            self.gone = true;
+            return;
+        }
+        let event = match self.talk.wait() {
+            Wait::Login | Wait::Verdict => Event::Expired("Not logged in in time."),
+            Wait::CommandWithPort if hub.now < limit(self.since, hub.settings.idle_timeout_secs) => Event::PortExpired,
+            Wait::Command | Wait::CommandWithPort => Event::Expired("Idle for too long."),
+            Wait::Answer => Event::Expired("The file system does not answer."),
+            Wait::Transfer => {
+                let how = if self.is_connected() { How::Stalled } else { How::NoConnection };
+                let moved = self.conduit.as_ref().map_or(0, |conduit| conduit.moved());
+                self.cut(hub);
+                Event::Ended(Ending { bytes: moved, how })
+            }
+            Wait::Nothing => return,
+        };
+        self.drive(Some(event), hub);
+    }
+
+    /// Lets go of everything; the control connection is closed when the session is dropped.
+    pub fn end(&mut self, hub: &mut Hub) {
+        self.cut(hub);
+        if self.conduit.as_ref().is_some_and(|conduit| conduit.asks_monitor()) {
+            // The monitor holds a copy of the descriptor for now: closing ours would not tell the client.
+            let _ = shutdown(&self.control, Shutdown::Write);
+        }
+        let login = self.login_id();
+        self.logout(hub);
+        hub.log(Level::Info, Happened::Disconnect, login, format_args!("peer={}", self.peer));
+        if self.more_input {
+            // Closing a socket with unread bytes resets it, and the client might lose our last words.
+            let _ = recv(&self.control, &mut hub.input[..], RecvFlags::DONTWAIT);
+            hub.input.zeroize();
+        }
+    }
+
+    fn login_id(&self) -> Option<SessionId> {
+        match self.login {
+            Login::None => None,
+            Login::Asked(login) | Login::Granted(login, _) => Some(login),
+        }
+    }
+
+    fn logout(&mut self, hub: &mut Hub) {
+        self.cut(hub);
+        // What the monitor still answers is for an identity that is no more.
+        self.conduit = None;
+        self.connected = hub.now;
+        match std::mem::replace(&mut self.login, Login::None) {
+            Login::None => {}
+            Login::Asked(login) => hub.tell_forget(login),
+            Login::Granted(login, _) => hub.tell_ended(login),
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        self.conduit.as_ref().is_some_and(|conduit| conduit.is_open())
+    }
+
+    /// The address the client is connected to.
+    fn local(&self) -> Option<IpAddr> {
+        let address = rustix::net::getsockname(&self.control).ok()?;
+        SocketAddr::try_from(address).ok().map(|address| address.ip().to_canonical())
+    }
+
+    fn cut(&mut self, hub: &mut Hub) {
+        self.file = None;
+        if let Some(conduit) = &mut self.conduit {
+            conduit.cut(hub);
+            self.conduit.take_if(|conduit| conduit.is_empty());
+        }
+    }
+
+    /// What a turn of the data connection means to the conversation.
+    fn after(&mut self, turn: Turn, hub: &mut Hub) -> Option<Event<'static>> {
+        match turn {
+            Turn::Waits => None,
+            Turn::Moved => {
+                self.since = hub.now;
+                None
+            }
+            Turn::More => {
+                self.since = hub.now;
+                self.again(hub);
+                None
+            }
+            Turn::Ended(how, bytes) => {
+                self.conduit.take_if(|conduit| conduit.is_empty());
+                Some(Event::Ended(Ending { bytes, how }))
+            }
+        }
+    }
+
+    fn again(&mut self, hub: &mut Hub) {
+        if !std::mem::replace(&mut self.in_again, true) {
+            hub.again.push_back(self.key);
+        }
+    }
+
+    /// Sends what is to be sent, and takes note of what is waited for. Every turn ends here.
+    fn settle(&mut self, hub: &mut Hub) {
+        if !hub.out.bytes.is_empty() || !self.unsent.is_empty() {
+            self.flush(hub);
+        }
+        if self.closing && self.unsent.is_empty() {
+            self.gone = true;
+        }
+        hub.due_at(self.due(hub));
+    }
+
+    fn flush(&mut self, hub: &mut Hub) {
+        if !self.unsent.is_empty() {
+            self.unsent.append(&mut hub.out.bytes);
+        }
+        let pending = if self.unsent.is_empty() { &hub.out.bytes } else { &self.unsent };
+        let sent = match rustix::io::retry_on_intr(|| send(&self.control, pending, SendFlags::NOSIGNAL)) {
+            Ok(sent) => sent,
+            Err(Errno::AGAIN) => 0,
+            Err(_) => {
+                hub.out.bytes.clear();
+                self.gone = true;
+                return;
+            }
+        };
+        if self.unsent.is_empty() {
+            self.unsent.extend_from_slice(hub.out.bytes.get(sent..).unwrap_or_default());
+            self.since = hub.now;
+        } else if sent > 0 {
+            self.unsent.drain(..sent);
+            self.since = hub.now;
+        }
+        hub.out.bytes.clear();
+        let writable = !self.unsent.is_empty();
+        if !writable {
+            self.unsent = Vec::new();
+        }
+        if writable != self.watched_writable {
+            let interest = if writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+            if hub.watch(self.control.as_fd(), Source::Control(self.key), interest, true).is_err() {
+                self.gone = true;
+            }
+            self.watched_writable = writable;
+        }
+    }
+
+    /// The queue is small enough to read on.
+    fn has_room(&self) -> bool {
+        self.queue.len() < QUEUE_BYTES
+    }
+}
+
+/// When a limit of so many seconds, counted from `from`, passes; 0 is off.
+fn limit(from: u64, secs: u32) -> u64 {
+    if secs == 0 { NEVER } else { from.saturating_add(u64::from(secs) * 1000) }
+}

@@ -1,0 +1,140 @@
+//! Orders of the conversation to the loop's means.
+
+use ipc::types::UserName;
+use rustix::io::pread;
+
+use super::{Event, Hub, Login, Place, Session};
+use crate::{
+    conduit::Turn,
+    ftp::{
+        Order,
+        data::{Ending, How, Move},
+    },
+    transfer::Transfer,
+};
+
+/// The longest listing that STAT tells over the control connection.
+const LONGEST_STAT: u64 = 256 << 10;
+
+impl Session {
+    /// Obeys the orders of one step. At most one of them is answered at once.
+    pub(super) fn obey(&mut self, hub: &mut Hub) -> Option<Event<'static>> {
+        let mut event = None;
+        let mut orders = std::mem::take(&mut hub.out.orders);
+        for order in orders.drain(..) {
+            let answer = self.obey_one(order, hub);
+            event = event.or(answer);
+        }
+        // Nothing was ordered meanwhile; the room is used again.
+        hub.out.orders = orders;
+        event
+    }
+
+    fn obey_one(&mut self, order: Order, hub: &mut Hub) -> Option<Event<'static>> {
+        let place = Place(self.key, self.peer.ip());
+        match order {
+            Order::Check(user, password) => self.check(user, password, hub),
+            Order::Logout => {
+                self.logout(hub);
+                None
+            }
+            Order::Ask(op) => {
+                self.since = hub.now;
+                let Login::Granted(login, broker) = self.login else { return Some(Event::BrokerLost) };
+                if hub.ask_broker(broker, self.key, login, op) { None } else { Some(Event::BrokerLost) }
+            }
+            Order::Listen { with_address } => self.listen(with_address, hub),
+            Order::Unlisten | Order::Cut => {
+                self.cut(hub);
+                None
+            }
+            Order::Open(via) => {
+                if let Login::Granted(login, _) = self.login {
+                    self.conduit.get_or_insert_default().open(via, login, &self.control, place, hub);
+                }
+                None
+            }
+            Order::Move(order) => self.begin(order, hub),
+            Order::ReadListing(bytes) => Some(Event::Listing(self.read_listing(bytes))),
+            Order::Log(level, event, text) => {
+                hub.log(level, event, self.login_id(), format_args!("peer={} {text}", self.peer));
+                None
+            }
+            Order::Close => {
+                self.cut(hub);
+                self.closing = true;
+                None
+            }
+        }
+    }
+
+    fn check(&mut self, user: UserName, password: ipc::types::Secret, hub: &mut Hub) -> Option<Event<'static>> {
+        match hub.ask_check(self.key, user, password, self.peer.ip()) {
+            Some(login) => {
+                self.login = Login::Asked(login);
+                None
+            }
+            None => Some(Event::NoAuthd),
+        }
+    }
+
+    fn listen(&mut self, with_address: bool, hub: &mut Hub) -> Option<Event<'static>> {
+        let conduit = self.conduit.get_or_insert_default();
+        let mut port = conduit.port();
+        if port.is_none()
+            && let Some(socket) = hub.pool.take(self.listener)
+        {
+            port = Some(socket.port());
+            conduit.hold(socket);
+        }
+        match port {
+            Some(port) => Some(Event::Listening(Some((port, with_address.then(|| self.local()).flatten())))),
+            None => {
+                self.waits_for_port = true;
+                if let Some(wanted) = hub.pool.wait(self.listener, self.key) {
+                    hub.ask_passive_pool(self.listener, wanted);
+                }
+                None
+            }
+        }
+    }
+
+    fn begin(&mut self, order: Move, hub: &mut Hub) -> Option<Event<'static>> {
+        self.since = hub.now;
+        let place = Place(self.key, self.peer.ip());
+        let turn = match (self.file.take(), &mut self.conduit) {
+            (Some(file), Some(conduit)) => {
+                let transfer = Transfer::new(file, order, &hub.tools);
+                conduit.begin(transfer, place, hub)
+            }
+            // A broker that opens a file without passing it breaks its contract, which `ipc` has checked.
+            _ => Turn::Ended(How::NoConnection, 0),
+        };
+        match turn {
+            Turn::Ended(how, bytes) => {
+                self.conduit.take_if(|conduit| conduit.is_empty());
+                Some(Event::Ended(Ending { bytes, how }))
+            }
+            other => self.after(other, hub),
+        }
+    }
+
+    fn read_listing(&mut self, bytes: u64) -> Option<Vec<u8>> {
+        let file = self.file.take()?;
+        if bytes > LONGEST_STAT {
+            return None;
+        }
+        let mut text = vec![0; usize::try_from(bytes).ok()?];
+        let mut filled = 0;
+        while let Some(room) = text.get_mut(filled..).filter(|room| !room.is_empty()) {
+            match pread(&file, room, filled as u64) {
+                Ok(0) => break,
+                Ok(got) => filled += got,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+        text.truncate(filled);
+        Some(text)
+    }
+}

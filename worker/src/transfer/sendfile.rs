@@ -1,0 +1,39 @@
+//! Downloads as they are: file to socket inside the kernel, sendfile(2).
+
+use rustix::{fs::sendfile, io::Errno};
+
+use super::{Ends, Path, Step, Tools};
+
+/// The bytes `from` to `to` of the file; `from` moves on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sendfile {
+    pub from: u64,
+    pub to: u64,
+}
+
+impl Path for Sendfile {
+    fn step(&mut self, ends: Ends<'_>, _tools: &mut Tools, share: usize, moved: &mut u64) -> Step {
+        let mut left = share;
+        loop {
+            let rest = usize::try_from(self.to.saturating_sub(self.from)).unwrap_or(usize::MAX);
+            if rest == 0 {
+                return Step::Done;
+            }
+            if left == 0 {
+                return Step::More;
+            }
+            match sendfile(ends.data, ends.file, Some(&mut self.from), rest.min(left)) {
+                Ok(0) => return Step::Shrunk,
+                Ok(sent) => {
+                    *moved += sent as u64;
+                    left = left.saturating_sub(sent);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Step::Blocked,
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if *moved == 0 => return Step::Refused,
+                Err(errno @ (Errno::IO | Errno::OVERFLOW | Errno::NOMEM | Errno::STALE)) => return Step::File(errno),
+                Err(errno) => return Step::Peer(errno),
+            }
+        }
+    }
+}
