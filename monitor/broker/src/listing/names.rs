@@ -1,4 +1,6 @@
 //! The names of a directory: one buffer for all bytes, sixteen bytes beside it for each, sorted by their bytes.
+//!
+//! Names of one directory like to begin alike (`IMG_0001.jpg`), so what all have in common is not compared.
 
 use std::{cmp::Ordering, ffi::CStr, os::fd::OwnedFd};
 
@@ -25,7 +27,7 @@ pub(super) struct Names {
 
 #[derive(Debug, Clone, Copy)]
 struct Packed {
-    /// The first eight bytes, most significant first, so that most comparisons end with it.
+    /// The first eight bytes behind what all names begin with, most significant first, so that most comparisons end here.
     key: u64,
     start: u32,
     length: u16,
@@ -69,13 +71,17 @@ impl Names {
         let start = u32::try_from(self.bytes.len()).map_err(|_| Why::Invalid)?;
         let length = u16::try_from(bytes.len()).map_err(|_| Why::Invalid)?;
         self.bytes.extend_from_slice(bytes);
-        self.entries.push(Packed { key: key(name.to_bytes()), start, length, kind });
+        self.entries.push(Packed { key: 0, start, length, kind });
         Ok(())
     }
 
     /// Sorts by bytes. A name that a changing directory gave twice is kept once.
     pub(super) fn sort(&mut self) {
         let Names { bytes, entries } = self;
+        let common = common(bytes, entries);
+        for entry in entries.iter_mut() {
+            entry.key = key(&entry.of(bytes)[common..]);
+        }
         entries.sort_unstable_by(|a, b| match a.key.cmp(&b.key) {
             Ordering::Equal => a.of(bytes).cmp(b.of(bytes)),
             order => order,
@@ -100,6 +106,16 @@ impl Packed {
     }
 }
 
+/// How many bytes all names begin with in common.
+fn common(bytes: &[u8], entries: &[Packed]) -> usize {
+    let Some((first, rest)) = entries.split_first() else { return 0 };
+    let first = first.of(bytes);
+    rest.iter().fold(first.len(), |length, entry| {
+        first[..length].iter().zip(entry.of(bytes)).take_while(|(a, b)| a == b).count()
+    })
+}
+
+/// The first eight bytes; shorter names are filled up with the NUL that ends them.
 fn key(name: &[u8]) -> u64 {
     let mut first = [0; 8];
     let length = name.len().min(8);
@@ -113,17 +129,21 @@ mod tests {
 
     #[test]
     fn names_come_sorted_by_their_bytes_and_once() {
-        let mut names = Names { bytes: Vec::new(), entries: Vec::new() };
         let given: [&CStr; 9] = [c"long name 2", c"b", c"long name 10", c"B", c"\xff", c"a b", c"b", c"a", c"long nam"];
-        for name in given {
-            names.add(name, FileType::RegularFile).unwrap();
+        // All of them, and those with a beginning in common; one; none.
+        for begin in [&b""[..], b"l", b"long name", b"long name 2", b"none"] {
+            let given = given.iter().copied().filter(|name| name.to_bytes().starts_with(begin));
+            let mut names = Names { bytes: Vec::new(), entries: Vec::new() };
+            for name in given.clone() {
+                names.add(name, FileType::RegularFile).unwrap();
+            }
+            names.sort();
+            let sorted: Vec<_> = names.iter().map(|e| e.name).collect();
+            let mut expected: Vec<_> = given.collect();
+            expected.sort();
+            expected.dedup();
+            assert_eq!(sorted, expected);
         }
-        names.sort();
-        let sorted: Vec<_> = names.iter().map(|e| e.name).collect();
-        let mut expected = given.to_vec();
-        expected.sort();
-        expected.dedup();
-        assert_eq!(sorted, expected);
     }
 
     #[test]

@@ -192,6 +192,15 @@ impl Broker {
         fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
     }
 
+    /// CPU time of all threads so far; zero where /proc does not tell it to us.
+    pub fn cpu(&self) -> Duration {
+        let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", self.pid())) else { return Duration::ZERO };
+        let spent = |task: fs::DirEntry| {
+            fs::read_to_string(task.path().join("schedstat")).ok()?.split(' ').next()?.parse::<u64>().ok()
+        };
+        Duration::from_nanos(tasks.flatten().filter_map(spent).sum())
+    }
+
     /// Where a path of the account is on this machine.
     pub fn path(&self, path: &str) -> PathBuf {
         self.scratch.home().join(path.trim_start_matches('/'))
