@@ -2,33 +2,22 @@
 //!
 //! Everything a child needs is sent right behind its `Start`; the socket holds it until the child is confined and reads.
 
-use std::{
-    io::{self, Seek, Write},
-    os::fd::OwnedFd,
-    time::Duration,
-};
+use std::io::{self, Seek, Write};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
 
-use ipc::{
-    link::{
-        Confine,
-        log::{Event, Level},
-        monitor_authd::{AuthdStart, ToAuthd, UserRecord},
-        monitor_broker::{BrokerStart, ToBroker},
-        monitor_worker::{Listener, ToWorker, WorkerStart},
-    },
-    types::{BrokerId, Build, Ids, UserName, WorkerId},
-};
-use rustix::{
-    fs::{MemfdFlags, Mode, OFlags, SealFlags},
-    net::{AddressFamily, SocketFlags, SocketType, socketpair},
-};
+use ipc::link::Confine;
+use ipc::link::log::{Event, Level};
+use ipc::link::monitor_authd::{AuthdStart, ToAuthd, UserRecord};
+use ipc::link::monitor_broker::{BrokerStart, ToBroker};
+use ipc::link::monitor_worker::{Listener, ToWorker, WorkerStart};
+use ipc::types::{BrokerId, Build, Ids, UserName, WorkerId};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use crate::{
-    config::{User, Users},
-    event::{Alarm, Token},
-    monitor::{AuthdChild, Broker, BrokerChild, Monitor, Stage, Worker, WorkerChild},
-    table::Sessions,
-};
+use crate::config::{User, Users};
+use crate::monitor::{AUTHD, AuthdChild, Broker, BrokerChild, Monitor, Stage, Worker, WorkerChild};
+use crate::{listen::Listening, table::Sessions, timer::Alarm};
 
 /// How long a broker may take to confine itself.
 const BROKER_START: Duration = Duration::from_secs(5);
@@ -36,6 +25,13 @@ const BROKER_START: Duration = Duration::from_secs(5);
 /// A link between two children, one end each.
 pub(crate) fn link() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Gives a worker a copy of a listener.
+pub(crate) fn offer(worker: &mut WorkerChild, listening: &Listening) -> io::Result<()> {
+    let socket = listening.socket.try_clone()?;
+    worker.send(ToWorker::Listener(Listener { id: listening.id, address: listening.address }), vec![socket]);
+    Ok(())
 }
 
 impl Monitor {
@@ -46,9 +42,9 @@ impl Monitor {
     /// Starts authd, gives it the users, and links it with every worker there is.
     pub fn start_authd(&mut self) -> io::Result<()> {
         let users = sealed_users(&self.users)?;
-        let mut authd = AuthdChild::start(&self.programs.authd, "authd".into(), &self.epoll, Token::Authd.number())?;
+        let mut authd = AuthdChild::start(&self.programs.authd, "authd".into(), &self.epoll, AUTHD)?;
         let confine = self.confine(self.config.fixed.authd_ids.as_ref());
-        let settings = self.config.authd_settings();
+        let settings = self.config.authd;
         authd.send(ToAuthd::Start(AuthdStart { build: Build::THIS, confine, settings }), Vec::new());
         authd.send(ToAuthd::Users, vec![users]);
         self.authd = Some(authd);
@@ -58,14 +54,12 @@ impl Monitor {
     /// Starts the worker of a slot, gives it the listeners, and links it with authd.
     pub fn start_worker(&mut self, slot: usize) -> io::Result<()> {
         let id = WorkerId(self.new_id());
-        let token = Token::Worker(id).number();
-        let mut child = WorkerChild::start(&self.programs.worker, format!("worker {slot}"), &self.epoll, token)?;
+        let mut child = WorkerChild::start(&self.programs.worker, format!("worker {slot}"), &self.epoll, id.0)?;
         let confine = self.confine(self.config.fixed.worker_ids.as_ref());
-        let settings = self.config.ftp_settings();
+        let settings = self.config.ftp.clone();
         child.send(ToWorker::Start(WorkerStart { build: Build::THIS, confine, worker: id, settings }), Vec::new());
         for listening in &self.listeners {
-            let record = ToWorker::Listener(Listener { id: listening.id, address: listening.address });
-            child.send(record, vec![listening.socket.try_clone()?]);
+            offer(&mut child, listening)?;
         }
         self.workers.insert(id, Worker { child, slot, sessions: Sessions::default(), links: Default::default() });
         self.link_with_authd(id)
@@ -85,11 +79,10 @@ impl Monitor {
         let root = rustix::fs::open(&user.home, flags, Mode::empty())
             .map_err(|errno| io::Error::other(format!("home {}: {errno}", user.home.display())))?;
         let id = BrokerId(self.new_id());
-        let token = Token::Broker(id).number();
-        let mut child = BrokerChild::start(&self.programs.broker, format!("broker {account}"), &self.epoll, token)?;
+        let mut child = BrokerChild::start(&self.programs.broker, format!("broker {account}"), &self.epoll, id.0)?;
         let start = BrokerStart {
             build: Build::THIS,
-            confine: self.confine(Some(&user.ids)),
+            confine: self.confine(user.ids.as_ref()),
             account: account.clone(),
             permissions: user.permissions,
             umask: self.config.umask,
@@ -142,15 +135,11 @@ pub(crate) fn sealed_users(users: &Users) -> io::Result<OwnedFd> {
 mod tests {
     use std::io::Read;
 
-    use ipc::types::Permissions;
-
     use super::*;
 
     #[test]
     fn authd_gets_names_and_hashes_and_can_change_neither() {
-        let ids = Ids { uid: 7, gid: 7, groups: Vec::new() };
-        let home = "/".into();
-        let user = User { hash: None, locked: true, any_password: false, ids, home, permissions: Permissions::ALL };
+        let user = User { locked: true, ..User::default() };
         let name = UserName::new(b"alice").unwrap();
         let mut file = std::fs::File::from(sealed_users(&Users::from([(name.clone(), user)])).unwrap());
         let mut bytes = Vec::new();

@@ -12,7 +12,6 @@ mod args;
 mod children;
 pub mod config;
 mod control;
-mod event;
 mod listen;
 mod log;
 mod monitor;
@@ -24,6 +23,7 @@ mod serve;
 mod spawn;
 mod start;
 mod table;
+mod timer;
 
 use std::process::ExitCode;
 

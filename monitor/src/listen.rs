@@ -3,16 +3,12 @@
 //!
 //! Reads from: the configuration only. An error names setting and remedy.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    os::fd::OwnedFd,
-};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 
 use ipc::types::ListenerId;
-use rustix::{
-    io::Errno,
-    net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt},
-};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
 
 /// Connections that may wait for a worker.
 const BACKLOG: i32 = 4096;

@@ -4,16 +4,12 @@
 //! each process may fill only so many a second, and a reader that does not keep up loses lines rather than stop root.
 //! Under systemd (`JOURNAL_STREAM`) each line begins with the priority of sd-daemon(3).
 
-use std::{
-    fmt::Write as _,
-    io::{self, Write as _},
-    time::{Duration, Instant, SystemTime},
-};
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::time::{Duration, Instant, SystemTime};
 
-use ipc::{
-    link::log::{Event, Level, LogRecord},
-    types::Blob,
-};
+use ipc::link::log::{Event, Level, LogRecord};
+use ipc::types::Blob;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Longest line in bytes; a pipe takes up to PIPE_BUF (4096) whole or not at all.

@@ -1,54 +1,41 @@
-//! The monitor's state and its loop: the only place that waits. What children say is judged by table.rs and answered in answer/.
+//! The monitor's state and its loop: the only place that waits. What children say is judged by table.rs, answered in answer/.
 //!
 //! Runs as root, sandboxed. Reads from: children (hostile), caissonctl (root, checked), signals. Never waits for one of them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    os::fd::OwnedFd,
-    path::PathBuf,
-    rc::Rc,
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-use ipc::{
-    Breach, Received, Record,
-    link::{
-        CannotStart, Ready,
-        log::{Event, Level},
-        monitor_authd::{self, FromAuthd},
-        monitor_broker::{self, FromBroker},
-        monitor_worker::{self, FromWorker},
-    },
-    types::{BrokerId, SessionId, UserName, WorkerId},
-};
+use ipc::link::log::{Event, Level};
+use ipc::link::monitor_authd::{FromAuthd, ToAuthd};
+use ipc::link::monitor_broker::{FromBroker, ToBroker};
+use ipc::link::monitor_worker::{FromWorker, ToWorker};
+use ipc::link::{CannotStart, Ready};
+use ipc::types::{BrokerId, SessionId, UserName, WorkerId};
+use ipc::{Breach, Received, Record};
 use nix::sys::signalfd::SignalFd;
-use rustix::{
-    event::{
-        Timespec,
-        epoll::{self, EventFlags},
-    },
-    io::Errno,
-    process::Signal,
-};
+use rustix::{event::Timespec, event::epoll, io::Errno, process::Signal};
 
-use crate::{
-    answer,
-    config::{Config, User, Users},
-    control::Control,
-    event::{Alarm, Timers, Token},
-    listen::Listening,
-    log::Log,
-    reap, reload,
-    spawn::{Child, Programs},
-    table::{Sessions, permit},
-};
+use crate::config::{Config, User, Users};
+use crate::listen::Listening;
+use crate::spawn::{Child, Programs};
+use crate::table::{self, Sessions};
+use crate::timer::{Alarm, Timers};
+use crate::{answer, control, control::Control, log::Log, reap, reload};
+
+/// What epoll calls the signals, the control socket and authd; everybody else has a number of [`Monitor::new_id`].
+pub(crate) const SIGNALS: u32 = 0;
+pub(crate) const CONTROL: u32 = 1;
+pub(crate) const AUTHD: u32 = 2;
 
 /// Most records taken from one child before the others have their turn.
 const A_TURN: usize = 64;
 
-pub(crate) type AuthdChild = Child<monitor_authd::ToAuthd, FromAuthd>;
-pub(crate) type WorkerChild = Child<monitor_worker::ToWorker, FromWorker>;
-pub(crate) type BrokerChild = Child<monitor_broker::ToBroker, FromBroker>;
+pub(crate) type AuthdChild = Child<ToAuthd, FromAuthd>;
+pub(crate) type WorkerChild = Child<ToWorker, FromWorker>;
+pub(crate) type BrokerChild = Child<ToBroker, FromBroker>;
 
 /// A worker, and what it may speak for.
 #[derive(Debug)]
@@ -64,11 +51,9 @@ pub(crate) struct Worker {
 impl Worker {
     /// Refuses a session that authd vouched for and the worker has not been told of.
     pub fn withdraw(&mut self, session: SessionId) {
-        if self.sessions.get(session).is_some() {
-            self.sessions.end(session);
-        }
+        self.sessions.end(session);
         self.sessions.refuse();
-        self.child.send(monitor_worker::ToWorker::GrantRefused(session), Vec::new());
+        self.child.send(ToWorker::GrantRefused(session), Vec::new());
     }
 }
 
@@ -124,7 +109,7 @@ pub(crate) struct Monitor {
 impl Monitor {
     /// A number no worker, broker, listener or client had before. (It would take four billion to come round.)
     pub fn new_id(&mut self) -> u32 {
-        self.last_id = self.last_id.wrapping_add(1);
+        self.last_id = self.last_id.wrapping_add(1).max(AUTHD + 1);
         self.last_id
     }
 
@@ -137,33 +122,21 @@ impl Monitor {
             Err(errno) => self.log.own(Level::Error, Event::Fault, format!("epoll_wait: {errno}")),
         }
         for event in events {
-            let (number, flags) = (event.data.u64(), event.flags);
-            if let Some(token) = Token::from_number(number) {
-                self.happened(token, flags.contains(EventFlags::OUT));
-            }
+            self.happened(u32::try_from(event.data.u64()).unwrap_or(u32::MAX));
         }
         while let Some(alarm) = self.timers.due() {
             self.ring(alarm);
         }
     }
 
-    fn happened(&mut self, token: Token, writable: bool) {
-        match token {
-            Token::Signals => self.take_signals(),
-            Token::Control => crate::control::accept(self),
-            Token::Client(id) => crate::control::serve(self, id, writable),
-            Token::Authd => {
-                self.authd.iter_mut().filter(|_| writable).for_each(Child::flush);
-                self.hear_authd();
-            }
-            Token::Worker(id) => {
-                self.workers.get_mut(&id).iter_mut().filter(|_| writable).for_each(|w| w.child.flush());
-                self.hear_worker(id);
-            }
-            Token::Broker(id) => {
-                self.brokers.get_mut(&id).iter_mut().filter(|_| writable).for_each(|b| b.child.flush());
-                self.hear_broker(id);
-            }
+    fn happened(&mut self, id: u32) {
+        match id {
+            SIGNALS => self.take_signals(),
+            CONTROL => control::accept(self),
+            AUTHD => self.hear_authd(),
+            _ if self.workers.contains_key(&WorkerId(id)) => self.hear_worker(WorkerId(id)),
+            _ if self.brokers.contains_key(&BrokerId(id)) => self.hear_broker(BrokerId(id)),
+            _ => control::serve(self, id),
         }
     }
 
@@ -180,24 +153,21 @@ impl Monitor {
     fn ring(&mut self, alarm: Alarm) {
         match alarm {
             Alarm::Respawn(slot) => self.respawn(slot),
-            Alarm::BrokerStart(id) => {
-                let late = self.brokers.get_mut(&id).filter(|broker| !broker.child.ready);
-                late.into_iter().for_each(|broker| broker.child.kill("did not start in time"));
-            }
-            Alarm::BrokerStop(id) => {
-                self.brokers.get_mut(&id).into_iter().for_each(|broker| broker.child.kill("did not stop in time"));
-            }
             Alarm::BrokerIdle(id) => answer::retire_idle_broker(self, id),
+            Alarm::BrokerStart(id) | Alarm::BrokerStop(id) => {
+                let late = self.brokers.get_mut(&id).filter(|b| b.stopping || !b.child.ready);
+                late.into_iter().for_each(|broker| broker.child.kill("did not start or stop in time"));
+            }
             Alarm::StartOver if self.stage == Stage::Starting => {
                 self.failure.get_or_insert_with(|| "not every process was ready in time".to_owned());
             }
-            Alarm::StopOver => reap::kill_everybody(self, "did not stop in time"),
             Alarm::StartOver => {}
+            Alarm::StopOver => reap::kill_everybody(self, "did not stop in time"),
         }
     }
 
-    /// Takes what authd has said. Also called before a worker's session counts as unknown: authd's grant is sent before the
-    /// worker can learn of its session, but may lie unread behind it.
+    /// Takes what authd has said. Also called before a worker's session counts as unknown: authd's grant is sent before
+    /// the worker can learn of its session, but may lie unread behind it.
     pub fn hear_authd(&mut self) {
         for _ in 0..A_TURN {
             let Some(received) = self.authd.as_mut().and_then(Child::recv) else { return };
@@ -227,7 +197,7 @@ impl Monitor {
 
     fn authd_says(&mut self, Received { record, .. }: Received<FromAuthd>) -> Result<(), Breach> {
         let Some(authd) = self.authd.as_mut() else { return Ok(()) };
-        permit((&record).into(), authd.ready, false)?;
+        table::of_authd(&record).permit(authd.ready, false)?;
         match record {
             FromAuthd::Ready(ready) => is_ready(authd, &ready, &mut self.weaker),
             FromAuthd::CannotStart(last) => cannot_start(authd, &last),
@@ -238,24 +208,20 @@ impl Monitor {
         Ok(())
     }
 
-    fn worker_says(&mut self, id: WorkerId, Received { record, mut fds }: Received<FromWorker>) -> Result<(), Breach> {
-        let vouched = match &record {
+    fn worker_says(&mut self, id: WorkerId, received: Received<FromWorker>) -> Result<(), Breach> {
+        let vouched = match &received.record {
             FromWorker::ConnectBack(ask) => self.holds(id, |sessions| sessions.may_move(ask.session)),
             FromWorker::SessionEnded(session) => self.holds(id, |sessions| sessions.may_end(*session)),
             _ => false,
         };
         let Some(worker) = self.workers.get_mut(&id) else { return Ok(()) };
-        permit((&record).into(), worker.child.ready, vouched)?;
-        match record {
+        table::of_worker(&received.record).permit(worker.child.ready, vouched)?;
+        match received.record {
             FromWorker::Ready(ready) => is_ready(&mut worker.child, &ready, &mut self.weaker),
             FromWorker::CannotStart(last) => cannot_start(&mut worker.child, &last),
             FromWorker::Log(record) => self.log.child(&worker.child.name, &mut worker.child.gate, &record),
             FromWorker::PassivePool(ask) => answer::answer_passive_pool(self, id, ask)?,
-            FromWorker::ConnectBack(ask) => {
-                if let Some(control) = fds.pop() {
-                    answer::answer_connect_back(self, id, ask, &control);
-                }
-            }
+            FromWorker::ConnectBack(ask) => answer::answer_connect_back(self, id, ask, &received.fds),
             FromWorker::SessionEnded(session) => answer::answer_session_ended(self, id, session),
         }
         Ok(())
@@ -263,7 +229,7 @@ impl Monitor {
 
     fn broker_says(&mut self, id: BrokerId, Received { record, .. }: Received<FromBroker>) -> Result<(), Breach> {
         let Some(broker) = self.brokers.get_mut(&id) else { return Ok(()) };
-        permit((&record).into(), broker.child.ready, false)?;
+        table::of_broker(&record).permit(broker.child.ready, false)?;
         match record {
             FromBroker::Ready(ready) => {
                 is_ready(&mut broker.child, &ready, &mut self.weaker);
@@ -279,20 +245,17 @@ impl Monitor {
     /// Whether this holds of a worker's sessions, once authd has been heard out.
     fn holds(&mut self, id: WorkerId, of: impl Fn(&Sessions) -> bool) -> bool {
         let now = |m: &Monitor| m.workers.get(&id).is_some_and(|worker| of(&worker.sessions));
-        now(self) || {
+        if !now(self) {
             self.hear_authd();
-            now(self)
         }
+        now(self)
     }
 
     /// Kills a worker; reap.rs starts another in its place.
     pub fn end_worker(&mut self, id: WorkerId, why: &str) {
         if let Some(worker) = self.workers.get_mut(&id) {
-            self.log.own(
-                Level::Error,
-                Event::Breach,
-                format!("killed process=\"{}\" reason=\"{why}\"", worker.child.name),
-            );
+            let text = format!("killed process=\"{}\" reason=\"{why}\"", worker.child.name);
+            self.log.own(Level::Error, Event::Breach, text);
             worker.child.kill(why);
         }
     }
@@ -300,7 +263,6 @@ impl Monitor {
 
 fn is_ready<Out: Record, In: Record>(child: &mut Child<Out, In>, ready: &Ready, weaker: &mut BTreeSet<String>) {
     child.ready = true;
-    // Told once for each kind of process, not for each process.
     weaker.extend(ready.weaker.to_string().split("; ").filter(|what| !what.is_empty()).map(str::to_owned));
 }
 

@@ -2,7 +2,10 @@
 //!
 //! Reads from: whoever holds the other end (hostile). A peer that does not read its queue is not waited for: its owner ends it.
 
-use std::{collections::VecDeque, io, os::fd::AsFd, os::fd::OwnedFd, rc::Rc};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
 
 use ipc::{Channel, Received, Record, RecvError, SendError};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -16,17 +19,17 @@ pub(crate) struct Peer<Out, In> {
     channel: Channel<Out, In>,
     queue: VecDeque<(Out, Vec<OwnedFd>)>,
     epoll: Rc<OwnedFd>,
-    token: u64,
+    id: u32,
     open: bool,
     waits_to_write: bool,
 }
 
 impl<Out: Record, In: Record> Peer<Out, In> {
-    /// Takes the link over; its events carry `token`.
-    pub fn new(channel: Channel<Out, In>, epoll: &Rc<OwnedFd>, token: u64) -> io::Result<Self> {
+    /// Takes the link over; its events carry `id`.
+    pub fn new(channel: Channel<Out, In>, epoll: &Rc<OwnedFd>, id: u32) -> io::Result<Self> {
         channel.set_nonblocking(true)?;
-        epoll::add(&**epoll, &channel, EventData::new_u64(token), EventFlags::IN)?;
-        Ok(Peer { channel, queue: VecDeque::new(), epoll: Rc::clone(epoll), token, open: true, waits_to_write: false })
+        epoll::add(&**epoll, &channel, EventData::new_u64(id.into()), EventFlags::IN)?;
+        Ok(Peer { channel, queue: VecDeque::new(), epoll: Rc::clone(epoll), id, open: true, waits_to_write: false })
     }
 
     /// Sends a record, or queues it behind others. The error says why the peer is lost; nothing more is sent to it.
@@ -90,7 +93,7 @@ impl<Out: Record, In: Record> Peer<Out, In> {
         }
         self.waits_to_write = on;
         let flags = if on { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-        let changed = epoll::modify(&*self.epoll, &self.channel, EventData::new_u64(self.token), flags);
+        let changed = epoll::modify(&*self.epoll, &self.channel, EventData::new_u64(self.id.into()), flags);
         changed.map_err(|e| format!("epoll_ctl: {e}"))
     }
 }

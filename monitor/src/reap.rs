@@ -4,25 +4,14 @@
 
 use std::time::{Duration, Instant};
 
-use ipc::{
-    Record,
-    link::{
-        log::{Event, Level},
-        monitor_authd::ToAuthd,
-        monitor_broker::ToBroker,
-        monitor_worker::ToWorker,
-    },
-    types::{BrokerId, WorkerId},
-};
+use ipc::Record;
+use ipc::link::log::{Event, Level};
+use ipc::link::{monitor_authd::ToAuthd, monitor_broker::ToBroker, monitor_worker::ToWorker};
+use ipc::types::{BrokerId, WorkerId};
 use rustix::process::{WaitOptions, WaitStatus, waitpid};
 
-use crate::{
-    answer,
-    event::Alarm,
-    monitor::{Monitor, Stage},
-    notify,
-    spawn::Child,
-};
+use crate::monitor::{Monitor, Stage};
+use crate::{answer, notify, spawn::Child, timer::Alarm};
 
 /// A process that lived this long has not died "again".
 const LONG_LIFE: Duration = Duration::from_secs(10);
@@ -92,8 +81,9 @@ fn obituary<Out: Record, In: Record>(m: &mut Monitor, child: &mut Child<Out, In>
     };
     let reason = child.reason.take();
     if m.stage == Stage::Starting {
-        let why = reason.clone().unwrap_or_else(|| format!("ended with {how}"));
+        let why = reason.unwrap_or_else(|| format!("ended with {how}"));
         m.failure.get_or_insert_with(|| format!("{} cannot start: {why}", child.name));
+        return;
     }
     let level = if m.stage == Stage::Stopping { Level::Debug } else { Level::Error };
     let reason = reason.map_or_else(String::new, |why| format!(" reason=\"{why}\""));

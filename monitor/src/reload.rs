@@ -4,22 +4,14 @@
 
 use std::net::SocketAddr;
 
-use ipc::{
-    link::{
-        log::{Event, Level},
-        monitor_authd::ToAuthd,
-        monitor_worker::{Listener, ToWorker},
-    },
-    types::{ListenerId, UserName},
-};
+use ipc::link::log::{Event, Level};
+use ipc::link::{monitor_authd::ToAuthd, monitor_worker::ToWorker};
+use ipc::types::{ListenerId, UserName};
 
-use crate::{
-    children::sealed_users,
-    config::{self, Config, Users},
-    control,
-    listen::{self, Listening},
-    monitor::{Monitor, Stage},
-};
+use crate::config::{self, Config, Users};
+use crate::listen::{self, Listening};
+use crate::monitor::{Monitor, Stage};
+use crate::{children, control};
 
 /// Reloads; the error is one line, and has been logged.
 pub(crate) fn reload(m: &mut Monitor) -> Result<(), String> {
@@ -38,7 +30,7 @@ pub(crate) fn reload(m: &mut Monitor) -> Result<(), String> {
 }
 
 fn swap(m: &mut Monitor, mut new: Config, users: Users) -> Result<(), String> {
-    let table = sealed_users(&users).map_err(|e| format!("memfd: {e}"))?;
+    let table = children::sealed_users(&users).map_err(|e| format!("memfd: {e}"))?;
     let bound = bind_new(m, &new)?;
     // Nothing below can fail.
     if new.fixed != m.config.fixed {
@@ -47,13 +39,13 @@ fn swap(m: &mut Monitor, mut new: Config, users: Users) -> Result<(), String> {
         new.fixed = m.config.fixed.clone();
     }
     m.config = new;
-    m.log.set_level(m.config.log_level.0);
+    m.log.set_level(m.config.log_level);
     swap_listeners(m, bound);
-    let settings = m.config.ftp_settings();
-    m.workers.values_mut().for_each(|worker| worker.child.send(ToWorker::Settings(settings.clone()), Vec::new()));
-    let settings = m.config.authd_settings();
+    for worker in m.workers.values_mut() {
+        worker.child.send(ToWorker::Settings(m.config.ftp.clone()), Vec::new());
+    }
     if let Some(authd) = m.authd.as_mut() {
-        authd.send(ToAuthd::Settings(settings), Vec::new());
+        authd.send(ToAuthd::Settings(m.config.authd), Vec::new());
         authd.send(ToAuthd::Users, vec![table]);
     }
     let served: Vec<UserName> = m.brokers.values().map(|broker| broker.account.clone()).collect();
@@ -82,14 +74,8 @@ fn swap_listeners(m: &mut Monitor, bound: Vec<Listening>) {
         std::mem::take(&mut m.listeners).into_iter().partition(|old| wanted.contains(&old.address));
     for worker in m.workers.values_mut() {
         for new in &bound {
-            match new.socket.try_clone() {
-                Ok(socket) => {
-                    let record = ToWorker::Listener(Listener { id: new.id, address: new.address });
-                    worker.child.send(record, vec![socket]);
-                }
-                Err(e) => {
-                    m.log.own(Level::Error, Event::Fault, format!("dup: {e}; {} lacks a listener", worker.child.name))
-                }
+            if let Err(e) = children::offer(&mut worker.child, new) {
+                m.log.own(Level::Error, Event::Fault, format!("dup: {e}; {} lacks a listener", worker.child.name));
             }
         }
         dropped.iter().for_each(|old| worker.child.send(ToWorker::CloseListener(old.id), Vec::new()));

@@ -1,24 +1,20 @@
 //! Quick start: `caissond serve DIR` makes a configuration with one user and says how to connect. No file is read or written
 //! but the password file.
 
-use std::{
-    fs,
-    io::{Read, Write},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    os::unix::fs::MetadataExt,
-    path::PathBuf,
-    process::{Command, ExitCode, Stdio},
-};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::{fs, io};
 
 use ipc::types::{Blob, Ids, Permissions};
+use nix::unistd::User as SystemUser;
 use rustix::process::{getegid, geteuid};
+use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::{
-    args::Serve,
-    config::{Config, Listen, User, Users, system_ids},
-    spawn::Programs,
-    start,
-};
+use crate::config::{Config, Listen, User, Users, system_ids};
+use crate::{args::Serve, spawn::Programs, start};
 
 /// Uids of workers and authd where the system users are missing; of no distribution.
 const STAND_INS: [u32; 2] = [61_198, 61_199];
@@ -32,10 +28,10 @@ pub(crate) fn run(serve: Serve) -> Result<ExitCode, String> {
         None => draw_password()?,
     };
     let hash = hash(&password)?;
-    let user = User { hash: Some(hash), locked: false, any_password: false, ids, home, permissions: Permissions::ALL };
+    let user = User { hash: Some(hash), ids: Some(ids), home, permissions: Permissions::ALL, ..User::default() };
     let mut config = Config::defaults();
     config.listen = vec![Listen { address: Some(serve.ftp), place: "--ftp".to_owned() }];
-    config.ftp.passive_ports = serve.passive;
+    config.passive_ports = serve.passive;
     config.fixed.control_socket = None;
     if geteuid().is_root() {
         config.fixed.worker_ids = Some(stand_in(&config.fixed.worker_user, STAND_INS[0]));
@@ -45,14 +41,14 @@ pub(crate) fn run(serve: Serve) -> Result<ExitCode, String> {
     let how = how_to_connect(&serve, (serve.password_file.is_none()).then_some(password.as_str()));
     start::run(config, users, None, |m| {
         let weaker: String = m.weaker.iter().map(|what| format!("  weaker    {what}\n")).collect();
-        let _ = write!(std::io::stdout(), "{how}{weaker}ready\n");
-        let _ = std::io::stdout().flush();
+        let _ = writeln!(io::stdout(), "{how}{weaker}ready");
+        let _ = io::stdout().flush();
     })
 }
 
 /// The directory, and whose its files are.
-fn directory(dir: &PathBuf) -> Result<(PathBuf, Ids), String> {
-    let fail = |e: std::io::Error| format!("serve: {}: {e}", dir.display());
+fn directory(dir: &Path) -> Result<(PathBuf, Ids), String> {
+    let fail = |e: io::Error| format!("serve: {}: {e}", dir.display());
     let dir = fs::canonicalize(dir).map_err(fail)?;
     let found = fs::metadata(&dir).map_err(fail)?;
     if !found.is_dir() {
@@ -66,7 +62,7 @@ fn directory(dir: &PathBuf) -> Result<(PathBuf, Ids), String> {
             "serve: {name} belongs to root, and no broker runs as root; give it an owner: chown USER {name}"
         ));
     } else {
-        let owner = nix::unistd::User::from_uid(found.uid().into()).ok().flatten();
+        let owner = SystemUser::from_uid(found.uid().into()).ok().flatten();
         let gid = owner.map_or(found.gid(), |owner| owner.gid.as_raw());
         Ids { uid: found.uid(), gid, groups: Vec::new() }
     };
@@ -78,7 +74,7 @@ fn stand_in(name: &str, number: u32) -> Ids {
 }
 
 /// The first line of the file.
-fn read_password(file: &PathBuf) -> Result<String, String> {
+fn read_password(file: &Path) -> Result<String, String> {
     let fail = |why: String| format!("--password-file: {}: {why}", file.display());
     let mut text = String::new();
     let open = fs::File::open(file).map_err(|e| fail(e.to_string()))?;
@@ -93,8 +89,7 @@ fn read_password(file: &PathBuf) -> Result<String, String> {
 /// Sixteen letters, 80 bits.
 fn draw_password() -> Result<String, String> {
     let mut bytes = [0; 16];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|e| format!("getrandom: {e}"))?;
+    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|e| format!("getrandom: {e}"))?;
     Ok(bytes.iter().filter_map(|byte| LETTERS.get(usize::from(byte & 31))).map(|&letter| char::from(letter)).collect())
 }
 

@@ -4,14 +4,11 @@
 //! monitor is asked to stop, and it asks them. What a child may do is its first record's to say and sandbox/'s to enforce.
 //! Trusts: the programs beside our own, in `program_dir`, or in /usr/libexec/caisson.
 
-use std::{
-    io,
-    os::fd::OwnedFd,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    rc::Rc,
-    time::Instant,
-};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{rc::Rc, time::Instant};
 
 use ipc::{Channel, Received, Record};
 use rustix::process::{Pid, Signal, kill_process};
@@ -63,20 +60,13 @@ pub(crate) struct Child<Out, In> {
 }
 
 impl<Out: Record, In: Record> Child<Out, In> {
-    /// Starts `program`; events of its link carry `token`.
-    pub fn start(program: &Path, name: String, epoll: &Rc<OwnedFd>, token: u64) -> io::Result<Self> {
+    /// Starts `program`; events of its link carry `id`.
+    pub fn start(program: &Path, name: String, epoll: &Rc<OwnedFd>, id: u32) -> io::Result<Self> {
         let (channel, theirs) = Channel::pair()?;
-        let peer = Peer::new(channel, epoll, token)?;
+        let peer = Peer::new(channel, epoll, id)?;
         let child = Command::new(program).env_clear().stdin(theirs).stdout(Stdio::null()).spawn()?;
-        Ok(Child {
-            name,
-            pid: Pid::from_child(&child),
-            started: Instant::now(),
-            ready: false,
-            reason: None,
-            gate: Gate::default(),
-            peer,
-        })
+        let (pid, started, gate) = (Pid::from_child(&child), Instant::now(), Gate::default());
+        Ok(Child { name, pid, started, ready: false, reason: None, gate, peer })
     }
 
     /// Sends a record; a child that cannot be sent to is killed.
@@ -86,16 +76,9 @@ impl<Out: Record, In: Record> Child<Out, In> {
         }
     }
 
-    /// The link is writable.
-    pub fn flush(&mut self) {
-        if let Err(why) = self.peer.flush() {
-            self.kill(&why);
-        }
-    }
-
-    /// The next record, if there is one; a child that breaks the contract or closes its link is killed.
+    /// Sends what waits, and takes the next record, if there is one; a child that breaks the contract or closes its link is killed.
     pub fn recv(&mut self) -> Option<Received<In>> {
-        self.peer.recv().unwrap_or_else(|why| {
+        self.peer.flush().and_then(|()| self.peer.recv()).unwrap_or_else(|why| {
             self.kill(&why);
             None
         })

@@ -2,33 +2,26 @@
 //!
 //! What fails before `ready` is one line naming setting and remedy, exit status 1, and nothing left running.
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, rc::Rc, time::Duration};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Duration;
 
-use ipc::{
-    link::log::{Event, Level},
-    types::ListenerId,
-};
-use nix::sys::{
-    signal::{SigSet, Signal},
-    signalfd::{SfdFlags, SignalFd},
-};
-use rustix::{
-    event::epoll::{self, CreateFlags, EventData, EventFlags},
-    fs::Mode,
-    process::{Resource, Rlimit, geteuid, getrlimit, setrlimit},
-};
+use ipc::link::log::{Event, Level};
+use ipc::types::ListenerId;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit, umask};
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
-use crate::{
-    config::{Config, Users},
-    control::Control,
-    event::{Alarm, Timers, Token},
-    listen::{self, Listening},
-    log::Log,
-    monitor::{Monitor, Stage},
-    notify, reap,
-    spawn::Programs,
-};
+use crate::config::{Config, Users};
+use crate::listen::{self, Listening};
+use crate::monitor::{Monitor, SIGNALS, Stage};
+use crate::timer::{Alarm, Timers};
+use crate::{control::Control, log::Log, notify, reap, spawn::Programs};
 
 /// How long all processes together may take to be ready.
 const START: Duration = Duration::from_secs(15);
@@ -70,13 +63,12 @@ pub(crate) fn run(
 /// Everything that can be refused before a process is started.
 fn prepare(config: Config, users: Users, file: Option<PathBuf>) -> Result<Monitor, String> {
     let fault = |call: &'static str| move |e: rustix::io::Errno| format!("{call}: {e}");
-    rustix::process::umask(Mode::from_raw_mode(0o077));
+    umask(Mode::from_raw_mode(0o077));
     raise_descriptors();
     let programs = Programs::find(config.fixed.program_dir.as_deref())?;
     let epoll = Rc::new(epoll::create(CreateFlags::CLOEXEC).map_err(fault("epoll_create1"))?);
     let signals = block_signals().map_err(|e| format!("signalfd: {e}"))?;
-    epoll::add(&*epoll, &signals, EventData::new_u64(Token::Signals.number()), EventFlags::IN)
-        .map_err(fault("epoll_ctl"))?;
+    epoll::add(&*epoll, &signals, EventData::new_u64(SIGNALS.into()), EventFlags::IN).map_err(fault("epoll_ctl"))?;
     let mut listeners = Vec::new();
     for (listen, id) in config.listen.iter().zip(1..) {
         if let Some(address) = listen.address {
@@ -86,9 +78,10 @@ fn prepare(config: Config, users: Users, file: Option<PathBuf>) -> Result<Monito
     }
     let control = config.fixed.control_socket.as_deref().map(|path| Control::bind(path, &epoll)).transpose()?;
     Ok(Monitor {
-        log: Log::new(config.log_level.0),
+        log: Log::new(config.log_level),
         deaths: vec![0; config.fixed.workers as usize + 1],
-        last_id: u32::try_from(listeners.len()).unwrap_or(u32::MAX),
+        // Listeners have the first ones.
+        last_id: 100,
         config,
         users,
         file,
@@ -103,7 +96,7 @@ fn prepare(config: Config, users: Users, file: Option<PathBuf>) -> Result<Monito
         authd: None,
         workers: BTreeMap::new(),
         brokers: BTreeMap::new(),
-        weaker: Default::default(),
+        weaker: BTreeSet::new(),
         failure: None,
     })
 }

@@ -5,24 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use ipc::{
-    Breach,
-    link::{monitor_authd::FromAuthd, monitor_broker::FromBroker, monitor_worker::FromWorker},
-    types::{BrokerId, SessionId},
-};
-
-/// What a child may say to the monitor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Request {
-    Ready,
-    CannotStart,
-    Log,
-    Grant,
-    WorkerBreach,
-    PassivePool,
-    ConnectBack,
-    SessionEnded,
-}
+use ipc::Breach;
+use ipc::link::{monitor_authd::FromAuthd, monitor_broker::FromBroker, monitor_worker::FromWorker};
+use ipc::types::{BrokerId, SessionId};
 
 /// When a request is permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,94 +21,55 @@ pub(crate) enum Phase {
     /// After it, about a session of this worker that authd vouched for.
     Vouched,
 }
+use Phase::{Any, Serving, Starting, Vouched};
 
-/// How often a request is permitted in its phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Often {
-    /// Once, for it ends the phase (of the process, or of the session).
-    Once,
-    /// Once for each session.
-    OncePerSession,
-    /// As often as it likes: the answer is small, comes at once, and a sender that does not read answers is ended.
-    Freely,
-}
-
-/// A row of the table.
+/// A row: the phase, and the rule as a breach of it is reported.
 #[derive(Debug)]
-pub(crate) struct Row {
-    pub request: Request,
-    pub phase: Phase,
-    #[cfg_attr(not(test), expect(dead_code, reason = "held by the phases and by Sessions; the tests compare"))]
-    pub often: Often,
-    /// The rule, as a breach of it is reported.
-    pub rule: &'static str,
-}
+pub(crate) struct Row(pub Phase, pub &'static str);
 
-const fn row(request: Request, phase: Phase, often: Often, rule: &'static str) -> Row {
-    Row { request, phase, often, rule }
-}
-
-/// The whole of what root answers.
 #[rustfmt::skip]
-pub(crate) const TABLE: &[Row] = &[
-    //  request                phase            how often                                    answered in
-    row(Request::Ready,        Phase::Starting, Often::Once,           "Ready once"),        // monitor.rs
-    row(Request::CannotStart,  Phase::Starting, Often::Once,           "CannotStart once, before Ready"), // monitor.rs
-    row(Request::Log,          Phase::Any,      Often::Freely,         "Log"),               // log.rs, which drops a flood
-    row(Request::Grant,        Phase::Serving,  Often::OncePerSession, "Grant after Ready"), // answer/grant.rs
-    row(Request::WorkerBreach, Phase::Serving,  Often::Freely,         "WorkerBreach after Ready"), // monitor.rs
-    row(Request::PassivePool,  Phase::Serving,  Often::Freely,         "PassivePool after Ready"), // answer/passive_sockets.rs
-    row(Request::ConnectBack,  Phase::Vouched,  Often::Freely,         "ConnectBack for a vouched session of its own"), // answer/connect_back.rs
-    row(Request::SessionEnded, Phase::Vouched,  Often::Once,           "SessionEnded once, for a vouched session of its own"), // answer/session_ended.rs
-];
-
-/// Judges a request of a child that has said `Ready` or not, about a session that is vouched for or not.
-pub(crate) fn permit(request: Request, ready: bool, vouched: bool) -> Result<(), Breach> {
-    let Some(row) = TABLE.iter().find(|row| row.request == request) else {
-        return Err(Breach::OutOfPhase("not in the table"));
-    };
-    let now = match row.phase {
-        Phase::Any => true,
-        Phase::Starting => !ready,
-        Phase::Serving => ready,
-        Phase::Vouched => ready && vouched,
-    };
-    if now { Ok(()) } else { Err(Breach::OutOfPhase(row.rule)) }
-}
-
-impl From<&FromWorker> for Request {
-    fn from(record: &FromWorker) -> Self {
-        match record {
-            FromWorker::Ready(_) => Request::Ready,
-            FromWorker::CannotStart(_) => Request::CannotStart,
-            FromWorker::Log(_) => Request::Log,
-            FromWorker::PassivePool(_) => Request::PassivePool,
-            FromWorker::ConnectBack(_) => Request::ConnectBack,
-            FromWorker::SessionEnded(_) => Request::SessionEnded,
-        }
+pub(crate) fn of_worker(record: &FromWorker) -> Row {
+    match record { //                  phase     rule                                  how often, and answered in
+        FromWorker::Ready(_) =>        Row(Starting, "Ready comes first"),             // once; monitor.rs
+        FromWorker::CannotStart(_) =>  Row(Starting, "CannotStart comes first"),       // once; monitor.rs
+        FromWorker::Log(_) =>          Row(Any,      "Log"),                           // freely, a flood is dropped; log.rs
+        FromWorker::PassivePool(_) =>  Row(Serving,  "PassivePool follows Ready"),     // while answers are read; answer/passive_sockets.rs
+        FromWorker::ConnectBack(_) =>  Row(Vouched,  "ConnectBack is for a vouched session of its own"), // while answers are read; answer/connect_back.rs
+        FromWorker::SessionEnded(_) => Row(Vouched,  "SessionEnded is for a vouched session of its own"), // once a session; answer/session_ended.rs
     }
 }
 
-impl From<&FromAuthd> for Request {
-    fn from(record: &FromAuthd) -> Self {
-        match record {
-            FromAuthd::Ready(_) => Request::Ready,
-            FromAuthd::CannotStart(_) => Request::CannotStart,
-            FromAuthd::Log(_) => Request::Log,
-            FromAuthd::Grant(_) => Request::Grant,
-            FromAuthd::WorkerBreach(_) => Request::WorkerBreach,
-        }
+#[rustfmt::skip]
+pub(crate) fn of_authd(record: &FromAuthd) -> Row {
+    match record {
+        FromAuthd::Ready(_) =>         Row(Starting, "Ready comes first"),             // once; monitor.rs
+        FromAuthd::CannotStart(_) =>   Row(Starting, "CannotStart comes first"),       // once; monitor.rs
+        FromAuthd::Log(_) =>           Row(Any,      "Log"),                           // freely, a flood is dropped; log.rs
+        FromAuthd::Grant(_) =>         Row(Serving,  "Grant follows Ready"),           // once a session; answer/grant.rs
+        FromAuthd::WorkerBreach(_) =>  Row(Serving,  "WorkerBreach follows Ready"),    // freely; monitor.rs
     }
 }
 
-impl From<&FromBroker> for Request {
-    fn from(record: &FromBroker) -> Self {
-        match record {
-            FromBroker::Ready(_) => Request::Ready,
-            FromBroker::CannotStart(_) => Request::CannotStart,
-            FromBroker::Log(_) => Request::Log,
-            FromBroker::WorkerBreach(_) => Request::WorkerBreach,
-        }
+#[rustfmt::skip]
+pub(crate) fn of_broker(record: &FromBroker) -> Row {
+    match record {
+        FromBroker::Ready(_) =>        Row(Starting, "Ready comes first"),             // once; answer/grant.rs
+        FromBroker::CannotStart(_) =>  Row(Starting, "CannotStart comes first"),       // once; monitor.rs
+        FromBroker::Log(_) =>          Row(Any,      "Log"),                           // freely, a flood is dropped; log.rs
+        FromBroker::WorkerBreach(_) => Row(Serving,  "WorkerBreach follows Ready"),    // freely; monitor.rs
+    }
+}
+
+impl Row {
+    /// Judges a request of a child that has said `Ready` or not, about a session that is vouched for or not.
+    pub fn permit(self, ready: bool, vouched: bool) -> Result<(), Breach> {
+        let now = match self.0 {
+            Any => true,
+            Starting => !ready,
+            Serving => ready,
+            Vouched => ready && vouched,
+        };
+        if now { Ok(()) } else { Err(Breach::OutOfPhase(self.1)) }
     }
 }
 
@@ -143,24 +89,48 @@ pub(crate) enum Standing {
 pub(crate) struct Sessions {
     by_id: BTreeMap<SessionId, (BrokerId, Standing)>,
     per_broker: BTreeMap<BrokerId, usize>,
-    /// Refused grants whose sessions the worker may still end.
+    /// Refused grants, whose sessions the worker may still end.
     refused: u32,
 }
 
 impl Sessions {
-    /// Takes authd's word for a session; false if it was vouched for already.
-    pub fn vouch(&mut self, session: SessionId, broker: BrokerId) -> bool {
-        let free = !self.by_id.contains_key(&session);
-        if free {
-            self.by_id.insert(session, (broker, Standing::Waiting));
+    /// Takes authd's word for a session that was not vouched for before.
+    pub fn vouch(&mut self, session: SessionId, broker: BrokerId) {
+        if self.by_id.insert(session, (broker, Standing::Waiting)).is_none() {
             *self.per_broker.entry(broker).or_default() += 1;
         }
-        free
     }
 
     /// A grant was refused instead.
     pub fn refuse(&mut self) {
         self.refused = self.refused.saturating_add(1);
+    }
+
+    /// The worker has been told of this session.
+    pub fn granted(&mut self, session: SessionId) {
+        self.by_id.entry(session).and_modify(|(_, standing)| *standing = Standing::Granted);
+    }
+
+    /// A broker died: its sessions are lost. Which of them the worker had not been told of.
+    pub fn lose(&mut self, broker: BrokerId) -> Vec<SessionId> {
+        let of_broker = self.by_id.iter_mut().filter(|(_, (of, _))| *of == broker);
+        let before = of_broker.map(|(&session, (_, standing))| (session, std::mem::replace(standing, Standing::Lost)));
+        before.filter(|(_, standing)| *standing == Standing::Waiting).map(|(session, _)| session).collect()
+    }
+
+    /// Ends a session; whose it was, if it was anybody's.
+    pub fn end(&mut self, session: SessionId) -> Option<BrokerId> {
+        let Some((broker, _)) = self.by_id.remove(&session) else {
+            self.refused = self.refused.saturating_sub(1);
+            return None;
+        };
+        if let Some(count) = self.per_broker.get_mut(&broker) {
+            *count -= 1;
+            if *count == 0 {
+                self.per_broker.remove(&broker);
+            }
+        }
+        Some(broker)
     }
 
     /// Whose a session is, and how far it has come.
@@ -178,41 +148,10 @@ impl Sessions {
         self.by_id.contains_key(&session) || self.refused > 0
     }
 
-    /// Ends a session; whose it was, if it was anybody's.
-    pub fn end(&mut self, session: SessionId) -> Option<BrokerId> {
-        let Some((broker, _)) = self.by_id.remove(&session) else {
-            self.refused = self.refused.saturating_sub(1);
-            return None;
-        };
-        match self.per_broker.get_mut(&broker) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(self.per_broker.remove(&broker)),
-        }
-        Some(broker)
-    }
-
-    /// The worker has been told of this session.
-    pub fn granted(&mut self, session: SessionId) {
-        self.by_id.entry(session).and_modify(|(_, standing)| *standing = Standing::Granted);
-    }
-
-    /// A broker died: its sessions are lost. Which of them the worker had not been told of.
-    pub fn lose(&mut self, broker: BrokerId) -> Vec<SessionId> {
-        let waiting = self.of(broker, Standing::Waiting);
-        for (_, standing) in self.by_id.values_mut().filter(|(of, _)| *of == broker) {
-            *standing = Standing::Lost;
-        }
-        waiting
-    }
-
-    /// The sessions of a broker that have come so far.
-    pub fn of(&self, broker: BrokerId, so_far: Standing) -> Vec<SessionId> {
-        self.by_id.iter().filter(|(_, state)| **state == (broker, so_far)).map(|(&session, _)| session).collect()
-    }
-
-    /// Every session of a broker.
-    pub fn all_of(&self, broker: BrokerId) -> Vec<SessionId> {
-        self.by_id.iter().filter(|(_, (of, _))| *of == broker).map(|(&session, _)| session).collect()
+    /// The sessions of a broker, and how far they have come.
+    pub fn of(&self, broker: BrokerId) -> Vec<(SessionId, Standing)> {
+        let of_broker = self.by_id.iter().filter(|(_, (of, _))| *of == broker);
+        of_broker.map(|(&session, &(_, standing))| (session, standing)).collect()
     }
 
     /// How many sessions of a broker there are.
@@ -225,7 +164,7 @@ impl Sessions {
         self.per_broker.keys().copied().collect()
     }
 
-    /// How many there are in all.
+    /// How many sessions there are in all.
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
@@ -233,50 +172,75 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use ipc::link::log::{Event, Level, LogRecord};
+    use ipc::link::monitor_worker::{ConnectBack, PassivePool};
+    use ipc::link::{CannotStart, Ready, monitor_authd::Grant};
+    use ipc::types::{Blob, ListenerId, Port, UserName, WorkerId};
+
     use super::*;
 
     const ALICE: BrokerId = BrokerId(1);
     const BOB: BrokerId = BrokerId(2);
 
-    #[test]
-    fn every_request_has_exactly_one_row() {
-        for row in TABLE {
-            assert_eq!(TABLE.iter().filter(|other| other.request == row.request).count(), 1, "{row:?}");
-            assert!(row.often != Often::Once || matches!(row.phase, Phase::Starting | Phase::Vouched), "{row:?}");
-        }
-        assert_eq!(TABLE.len(), 8);
+    fn requests() -> Vec<FromWorker> {
+        let (session, port) = (SessionId(1), Port::new(2000).unwrap());
+        vec![
+            FromWorker::PassivePool(PassivePool { listener: ListenerId(1), wanted: 1 }),
+            FromWorker::ConnectBack(ConnectBack { session, port }),
+            FromWorker::SessionEnded(session),
+        ]
     }
 
     #[test]
     fn a_child_speaks_its_first_word_first_and_once() {
-        assert!(permit(Request::Ready, false, false).is_ok());
-        assert!(permit(Request::Ready, true, false).is_err());
-        assert!(permit(Request::CannotStart, true, false).is_err());
-        for early in
-            [Request::Grant, Request::PassivePool, Request::ConnectBack, Request::SessionEnded, Request::WorkerBreach]
-        {
-            assert!(permit(early, false, true).is_err(), "{early:?}");
+        let ready = FromWorker::Ready(Ready { weaker: Blob::default() });
+        let cannot = FromWorker::CannotStart(CannotStart { why: Blob::default() });
+        for first in [ready, cannot] {
+            assert!(of_worker(&first).permit(false, false).is_ok());
+            assert!(of_worker(&first).permit(true, true).is_err());
         }
+        for early in requests() {
+            assert!(of_worker(&early).permit(false, true).is_err(), "{early:?}");
+        }
+        let grant = Grant { worker: WorkerId(1), session: SessionId(1), user: UserName::new(b"a").unwrap() };
+        assert!(of_authd(&FromAuthd::Grant(grant)).permit(false, false).is_err());
+        assert!(of_broker(&FromBroker::WorkerBreach(WorkerId(1))).permit(false, false).is_err());
+    }
+
+    #[test]
+    fn a_child_may_always_say_why_it_is_in_trouble() {
+        let (level, event) = (Level::Error, Event::Fault);
+        let record = FromWorker::Log(LogRecord { level, event, session: None, text: Blob::default() });
+        assert!(of_worker(&record).permit(false, false).is_ok() && of_worker(&record).permit(true, false).is_ok());
     }
 
     #[test]
     fn a_worker_cannot_speak_for_a_session_nobody_vouched_for() {
         let sessions = Sessions::default();
-        assert!(sessions.get(SessionId(1)).is_none());
-        for request in [Request::ConnectBack, Request::SessionEnded] {
-            let breach = permit(request, true, sessions.may_end(SessionId(1))).unwrap_err();
+        let of_sessions = [sessions.may_move(SessionId(1)), sessions.may_end(SessionId(1))];
+        for (request, vouched) in requests().iter().skip(1).zip(of_sessions) {
+            let breach = of_worker(request).permit(true, vouched).unwrap_err();
             assert!(matches!(breach, Breach::OutOfPhase(rule) if rule.contains("vouched")));
         }
     }
 
     #[test]
-    fn a_session_is_vouched_for_once_and_ends_once() {
+    fn a_session_moves_nothing_before_its_worker_was_told_of_it() {
         let mut sessions = Sessions::default();
-        assert!(sessions.vouch(SessionId(1), ALICE));
-        assert!(!sessions.vouch(SessionId(1), BOB));
+        sessions.vouch(SessionId(1), ALICE);
+        assert!(!sessions.may_move(SessionId(1)) && sessions.may_end(SessionId(1)));
+        sessions.granted(SessionId(1));
+        assert!(sessions.may_move(SessionId(1)));
+    }
+
+    #[test]
+    fn a_session_ends_once() {
+        let mut sessions = Sessions::default();
+        sessions.vouch(SessionId(1), ALICE);
         assert_eq!(sessions.get(SessionId(1)), Some((ALICE, Standing::Waiting)));
         assert_eq!(sessions.end(SessionId(1)), Some(ALICE));
         assert!(!sessions.may_end(SessionId(1)));
+        assert_eq!((sessions.len(), sessions.count(ALICE)), (0, 0));
     }
 
     #[test]
@@ -296,7 +260,7 @@ mod tests {
         }
         sessions.granted(SessionId(1));
         assert_eq!(sessions.lose(ALICE), [SessionId(3)]);
-        assert_eq!(sessions.of(ALICE, Standing::Lost), [SessionId(1), SessionId(3)]);
+        assert_eq!(sessions.of(ALICE), [(SessionId(1), Standing::Lost), (SessionId(3), Standing::Lost)]);
         assert_eq!(sessions.get(SessionId(2)), Some((BOB, Standing::Waiting)));
         assert_eq!((sessions.end(SessionId(1)), sessions.count(ALICE), sessions.count(BOB)), (Some(ALICE), 1, 1));
         assert_eq!((sessions.end(SessionId(3)), sessions.brokers()), (Some(ALICE), vec![BOB]));

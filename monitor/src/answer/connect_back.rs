@@ -6,19 +6,16 @@
 
 use std::{net::SocketAddr, os::fd::OwnedFd};
 
-use ipc::{
-    link::monitor_worker::{ConnectBack, Connecting, ToWorker},
-    types::{Port, WorkerId},
-};
-use rustix::{
-    io::Errno,
-    net::{SocketType, connect, getpeername, getsockname, sockopt},
-};
+use ipc::link::monitor_worker::{ConnectBack, Connecting, ToWorker};
+use ipc::types::{Port, WorkerId};
+use rustix::io::Errno;
+use rustix::net::{SocketType, connect, getpeername, getsockname, sockopt};
 
 use crate::{listen, monitor::Monitor, table::Standing};
 
-pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBack, control: &OwnedFd) {
-    let Some(worker) = m.workers.get_mut(&id) else { return };
+pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBack, fds: &[OwnedFd]) {
+    // The link has checked that exactly one came along.
+    let (Some(worker), [control]) = (m.workers.get_mut(&id), fds) else { return };
     let lost = worker.sessions.get(ask.session).is_some_and(|(_, so_far)| so_far == Standing::Lost);
     let connecting = if !m.config.ftp.active {
         Err(Errno::PERM)
@@ -29,7 +26,7 @@ pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBac
         Err(Errno::AGAIN)
     } else {
         let ours = |local: SocketAddr| m.listeners.iter().any(|listening| serves(listening.address, local));
-        connect_to_peer(control, ask.port, m.config.ftp.active_source_port_20, ours)
+        connect_to_peer(control, ask.port, m.config.active_source_port_20, ours)
     };
     let (errno, socket) = match connecting {
         Ok(socket) => (0, vec![socket]),

@@ -5,21 +5,14 @@
 //! A broker that is still starting keeps its grants waiting; nobody else waits.
 //! Not here: walking paths (monitor/broker/src/resolve.rs).
 
-use ipc::{
-    link::{
-        log::{Event, Level},
-        monitor_authd::Grant,
-        monitor_broker::ToBroker,
-        monitor_worker::{Granted, ToWorker},
-    },
-    types::{BrokerId, SessionId, WorkerId},
-};
+use ipc::link::log::{Event, Level};
+use ipc::link::monitor_worker::{Granted, ToWorker};
+use ipc::link::{monitor_authd::Grant, monitor_broker::ToBroker};
+use ipc::types::{BrokerId, SessionId, WorkerId};
 
-use crate::{
-    children::link,
-    monitor::{Broker, Monitor, Stage},
-    table::Standing,
-};
+use crate::children::link;
+use crate::monitor::{Broker, Monitor, Stage};
+use crate::table::Standing;
 
 pub(crate) fn answer_grant(m: &mut Monitor, grant: Grant) {
     let id = grant.worker;
@@ -50,22 +43,19 @@ pub(crate) fn answer_grant(m: &mut Monitor, grant: Grant) {
 
 /// A broker has said `Ready`: what waited for it goes out.
 pub(crate) fn grant_waiting(m: &mut Monitor, broker: BrokerId) {
-    let waiting: Vec<(WorkerId, SessionId)> = m
-        .workers
-        .iter()
-        .flat_map(|(&id, worker)| {
-            worker.sessions.of(broker, Standing::Waiting).into_iter().map(move |session| (id, session))
-        })
-        .collect();
-    for (worker, session) in waiting {
-        hand_over(m, worker, session, broker);
+    let workers: Vec<WorkerId> = m.workers.keys().copied().collect();
+    for id in workers {
+        let sessions = m.workers.get(&id).map(|worker| worker.sessions.of(broker)).unwrap_or_default();
+        for (session, _) in sessions.into_iter().filter(|(_, so_far)| *so_far == Standing::Waiting) {
+            hand_over(m, id, session, broker);
+        }
     }
 }
 
 /// Whether the limits allow another session.
 fn admit(m: &Monitor, grant: &Grant) -> Result<(), String> {
     let total: usize = m.workers.values().map(|worker| worker.sessions.len()).sum();
-    if total >= m.config.max_sessions as usize {
+    if total >= m.config.ftp.max_sessions as usize {
         return Err(format!("max_sessions reached ({total})"));
     }
     let of_account = m.brokers.iter().filter(|(_, broker)| broker.account == grant.user);

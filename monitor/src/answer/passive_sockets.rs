@@ -5,13 +5,12 @@
 //! closes it. Batches are small enough that a range of ten ports serves every worker.
 //! Not here: which session gets which socket (worker/src/ftp/data.rs).
 
-use std::{net::IpAddr, os::fd::OwnedFd};
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 
-use ipc::{
-    Breach, MAX_FDS,
-    link::monitor_worker::{PassivePool, PassiveSockets, ToWorker},
-    types::WorkerId,
-};
+use ipc::link::monitor_worker::{PassivePool, PassiveSockets, ToWorker};
+use ipc::{Breach, MAX_FDS, types::WorkerId};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::{config::Ports, listen, monitor::Monitor};
 
@@ -24,28 +23,23 @@ pub(crate) fn answer_passive_pool(m: &mut Monitor, id: WorkerId, ask: PassivePoo
         return Err(Breach::OutOfPhase("PassivePool wants 1 to 32 sockets"));
     }
     let Some(worker) = m.workers.get_mut(&id) else { return Ok(()) };
-    let listener = m.listeners.iter().find(|listening| listening.id == ask.listener);
+    let ports = m.config.passive_ports;
+    let most = wanted.min(batch(ports, m.config.fixed.workers));
     // A listener may have gone by a reload; and a worker that does not read what it asked for gets no more of it.
-    let sockets = match listener.filter(|_| !worker.child.behind()) {
-        Some(listener) => {
-            let ports = m.config.ftp.passive_ports;
-            bind_some(listener.address.ip(), ports, wanted.min(batch(ports, m.config.fixed.workers)))
-        }
-        None => Vec::new(),
-    };
+    let listener = m.listeners.iter().find(|listening| listening.id == ask.listener && !worker.child.behind());
+    let sockets = listener.map_or_else(Vec::new, |listener| bind_some(listener.address.ip(), ports, most));
     worker.child.send(ToWorker::PassivePool(PassiveSockets { listener: ask.listener }), sockets);
     Ok(())
 }
 
 /// Most sockets handed out at a time.
 fn batch(ports: Ports, workers: u32) -> usize {
-    let range = u32::from(ports.last - ports.first) + 1;
-    (range / (2 * workers.max(1))).clamp(1, 32) as usize
+    (ports.count() / (2 * workers.max(1))).clamp(1, 32) as usize
 }
 
 /// Binds up to `wanted` free ports of the range.
 fn bind_some(ip: IpAddr, ports: Ports, wanted: usize) -> Vec<OwnedFd> {
-    let range = u32::from(ports.last - ports.first) + 1;
+    let range = ports.count();
     let mut sockets = Vec::new();
     let mut next = random() % range;
     for _ in 0..MOST_TRIED.min(range) {
@@ -67,7 +61,7 @@ fn bind_some(ip: IpAddr, ports: Ports, wanted: usize) -> Vec<OwnedFd> {
 fn random() -> u32 {
     let mut bytes = [0; 4];
     // The kernel's pool is ready long before a root process of ours runs; without it, zero is a port like any other.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let _ = getrandom(&mut bytes, GetRandomFlags::empty());
     u32::from_ne_bytes(bytes)
 }
 

@@ -5,13 +5,11 @@
 
 use std::time::{Duration, Instant};
 
-use ipc::{
-    link::monitor_broker::ToBroker,
-    types::{BrokerId, SessionId, WorkerId},
-};
+use ipc::link::monitor_broker::ToBroker;
+use ipc::types::{BrokerId, SessionId, WorkerId};
 
 use super::grant::sessions_of;
-use crate::{event::Alarm, monitor::Monitor};
+use crate::{monitor::Monitor, timer::Alarm};
 
 /// How long a broker waits for another session.
 const LINGER: Duration = Duration::from_secs(10);

@@ -2,24 +2,33 @@
 //!
 //! caisson.toml(5) and caisson-users(5) list them in this order; tests/man.rs compares both ways.
 
-use super::{
-    Config, Entry, Kind, Listen, Value,
-    value::{gid, groups, phc, put, uid},
-};
+use super::value::{absolute, address, banner, gid, gids, level, permissions, phc, set, uid};
+use super::{Config, Entry, Listen, Ports};
 
-/// A keyword of section `T`.
-#[derive(Debug)]
-pub struct Keyword<T> {
+/// A keyword of a section that is read into a `T`.
+pub struct Keyword<T: 'static> {
     /// The section it stands in; empty for the top of the file.
     pub section: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// What it accepts.
-    pub kind: Kind,
     /// Its default as TOML, or [`REQUIRED`], or [`UNSET`].
     pub default: &'static str,
-    /// Puts a value in its place. An error says what is wrong; an empty one, that it is not what [`Kind::expected`] says.
-    pub(super) set: fn(&mut T, &Value) -> Result<(), String>,
+    /// What it accepts, and where that goes.
+    pub kind: Kind<T>,
+}
+
+/// What a keyword accepts. Where the setter can fail, an empty error means: not what the words say.
+pub enum Kind<T: 'static> {
+    /// `true` or `false`.
+    Flag(fn(&mut T, bool)),
+    /// An integer in a range, both ends included.
+    Number(u64, u64, fn(&mut T, u64)),
+    /// A string; the words say which.
+    Text(&'static str, fn(&mut T, &str) -> Result<(), String>),
+    /// An integer or a string, handed on as text: an id or a name.
+    Id(&'static str, fn(&mut T, &str) -> Result<(), String>),
+    /// An array of those.
+    List(&'static str, fn(&mut T, &[String]) -> Result<(), String>),
 }
 
 /// The default of a keyword that must be given.
@@ -27,83 +36,89 @@ pub const REQUIRED: &str = "required";
 /// The default of a keyword that may be left out and then has no value.
 pub const UNSET: &str = "unset";
 
-const fn word<T>(
-    section: &'static str,
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    set: fn(&mut T, &Value) -> Result<(), String>,
-) -> Keyword<T> {
-    Keyword { section, name, kind, default, set }
+impl<T> Kind<T> {
+    /// "an integer from 0 to 128", and so on: the wording of errors and of the manual pages.
+    pub fn expected(&self) -> String {
+        match self {
+            Kind::Flag(_) => "true or false".to_owned(),
+            Kind::Number(least, most, _) => format!("an integer from {least} to {most}"),
+            Kind::Text(words, _) | Kind::Id(words, _) | Kind::List(words, _) => (*words).to_owned(),
+        }
+    }
 }
 
-const PATH: Kind = Kind::Text("a string, an absolute path");
-const SYSTEM_USER: Kind = Kind::Text("a string, the name of a user of the system");
-const UID: Kind = Kind::Id("a uid, or a string, the name of a user of the system");
-const GID: Kind = Kind::Id("a gid, or a string, the name of a group of the system");
-const GIDS: Kind = Kind::List("an array of at most 32 gids or names of groups of the system");
-const RIGHTS: Kind = Kind::List("an array of names of permissions");
-const SECONDS: Kind = Kind::Number(0, 86_400);
+const PATH: &str = "a string, an absolute path";
+const SYSTEM_USER: &str = "a string, the name of a user of the system";
+const UID: &str = "a uid, or a string, the name of a user of the system";
+const GID: &str = "a gid, or a string, the name of a group of the system";
+const GIDS: &str = "an array of at most 32 gids or names of groups of the system";
+const RIGHTS: &str = "an array of names of permissions";
+const RANGE: &str = "a string FIRST-LAST, ports from 1024 to 65535";
+const DAY: u64 = 86_400;
 
-/// caisson.toml(5), but for `[[listen]]` and `[anonymous]`.
+use Kind::{Flag, Id, List, Number, Text};
+
+const fn word<T>(section: &'static str, name: &'static str, default: &'static str, kind: Kind<T>) -> Keyword<T> {
+    Keyword { section, name, default, kind }
+}
+
+/// caisson.toml(5), but for `[[listen]]`. Ranges make the casts exact.
 #[rustfmt::skip]
 pub const CONFIG: &[Keyword<Config>] = &[
-    //   section        name                              kind            default
-    word("",            "users_file",                     PATH,           "\"/etc/caisson/users.toml\"", |c, v| put(&mut c.users_file, v)),
-    word("",            "worker_user",                    SYSTEM_USER,    "\"_caisson\"",                |c, v| put(&mut c.fixed.worker_user, v)),
-    word("",            "authd_user",                     SYSTEM_USER,    "\"_caisson-authd\"",          |c, v| put(&mut c.fixed.authd_user, v)),
-    word("",            "workers",                        Kind::Number(0, 128), "0",                     |c, v| put(&mut c.fixed.workers, v)),
-    word("",            "sandbox",                        Kind::OneOf(&["required", "best-effort"]), "\"required\"", sandbox),
-    word("",            "control_socket",                 PATH,           "\"/run/caisson/control.sock\"", |c, v| put(&mut c.fixed.control_socket, v)),
-    word("",            "program_dir",                    PATH,           UNSET,                         |c, v| put(&mut c.fixed.program_dir, v)),
-    word("",            "log_level",                      Kind::OneOf(&["error", "warning", "info", "debug"]), "\"info\"", |c, v| put(&mut c.log_level, v)),
-    word("",            "allow_root_accounts",            Kind::Flag,     "false",                       |c, v| put(&mut c.allow_root_accounts, v)),
-    word("",            "umask",                          Kind::Number(0, 0o777), "0o022",               |c, v| put(&mut c.umask, v)),
-    word("",            "banner",                         Kind::Text("a string of at most 1024 printable bytes, lines separated by \\n"), "\"Caisson\"", |c, v| put(&mut c.ftp.banner, v)),
-    word("",            "passive_ports",                  Kind::Text("a string FIRST-LAST, ports from 1024 to 65535"), "\"50000-50999\"", |c, v| put(&mut c.ftp.passive_ports, v)),
-    word("",            "passive_address",                Kind::Text("a string, an IPv4 address"), UNSET, |c, v| put(&mut c.ftp.passive_address, v)),
-    word("",            "active",                         Kind::Flag,     "true",                        |c, v| put(&mut c.ftp.active, v)),
-    word("",            "active_source_port_20",          Kind::Flag,     "false",                       |c, v| put(&mut c.ftp.active_source_port_20, v)),
-    word("",            "login_timeout_secs",             SECONDS,        "60",                          |c, v| put(&mut c.ftp.login_timeout_secs, v)),
-    word("",            "idle_timeout_secs",              SECONDS,        "300",                         |c, v| put(&mut c.ftp.idle_timeout_secs, v)),
-    word("",            "data_connect_timeout_secs",      SECONDS,        "30",                          |c, v| put(&mut c.ftp.data_connect_timeout_secs, v)),
-    word("",            "stall_timeout_secs",             SECONDS,        "120",                         |c, v| put(&mut c.ftp.stall_timeout_secs, v)),
-    word("",            "max_login_failures",             Kind::Number(1, 100), "3",                     |c, v| put(&mut c.ftp.max_login_failures, v)),
-    word("",            "max_sessions",                   Kind::Number(1, 1_000_000), "10000",           |c, v| put(&mut c.max_sessions, v)),
-    word("",            "max_sessions_per_account",       Kind::Number(1, 1_000_000), "10000",           |c, v| put(&mut c.max_sessions_per_account, v)),
-    word("",            "max_concurrent_password_checks", Kind::Number(0, 64), "0",                      |c, v| put(&mut c.fixed.password_checks, v)),
-    word("",            "login_cache_ttl_secs",           SECONDS,        "300",                         |c, v| put(&mut c.auth.login_cache_ttl_secs, v)),
-    word("performance", "sendfile",                       Kind::Flag,     "true",                        |c, v| put(&mut c.ftp.sendfile, v)),
-    word("performance", "splice",                         Kind::Flag,     "true",                        |c, v| put(&mut c.ftp.splice, v)),
-    word("performance", "buffer_pool_bytes",              Kind::Number(1 << 20, 1 << 40), "67108864",    |c, v| put(&mut c.ftp.buffer_pool_bytes, v)),
-    word("performance", "transfer_chunk_bytes",           Kind::Number(4096, 1 << 24), "262144",         |c, v| put(&mut c.ftp.transfer_chunk_bytes, v)),
-    word("anonymous",   "enabled",                        Kind::Flag,     "false",                       |c, v| put(&mut c.anonymous.enabled, v)),
-    word("anonymous",   "home",                           PATH,           UNSET,                         |c, v| put(&mut c.anonymous.account.home, v)),
-    word("anonymous",   "uid",                            UID,            UNSET,                         |c, v| { c.anonymous.account.uid = uid(v)?; Ok(()) }),
-    word("anonymous",   "gid",                            GID,            UNSET,                         |c, v| { c.anonymous.account.gid = gid(v)?; Ok(()) }),
-    word("anonymous",   "permissions",                    RIGHTS,         "[\"read\", \"list\"]",        |c, v| put(&mut c.anonymous.account.permissions, v)),
+    word("", "users_file",            "\"/etc/caisson/users.toml\"", Text(PATH, |c, v| set(&mut c.users_file, absolute(v)))),
+    word("", "worker_user",           "\"_caisson\"",       Text(SYSTEM_USER, |c, v| set(&mut c.fixed.worker_user, Some(v.to_owned())))),
+    word("", "authd_user",            "\"_caisson-authd\"", Text(SYSTEM_USER, |c, v| set(&mut c.fixed.authd_user, Some(v.to_owned())))),
+    word("", "workers",               "0",       Number(0, 128, |c, n| c.fixed.workers = n as u32)),
+    word("", "sandbox",               "\"required\"", Text("\"required\" or \"best-effort\"", |c, v| set(&mut c.fixed.best_effort, enforcement(v)))),
+    word("", "control_socket",        "\"/run/caisson/control.sock\"", Text(PATH, |c, v| set(&mut c.fixed.control_socket, absolute(v).map(Some)))),
+    word("", "program_dir",           UNSET,     Text(PATH, |c, v| set(&mut c.fixed.program_dir, absolute(v).map(Some)))),
+    word("", "log_level",             "\"info\"", Text("\"error\" or \"warning\" or \"info\" or \"debug\"", |c, v| set(&mut c.log_level, level(v)))),
+    word("", "allow_root_accounts",   "false",   Flag(|c, on| c.allow_root_accounts = on)),
+    word("", "umask",                 "0o022",   Number(0, 0o777, |c, n| c.umask = n as u16)),
+    word("", "banner",                "\"Caisson\"", Text("a string of at most 1024 printable bytes, lines separated by \\n", |c, v| set(&mut c.ftp.banner, banner(v)))),
+    word("", "passive_ports",         "\"50000-50999\"", Text(RANGE, |c, v| set(&mut c.passive_ports, Ports::parse(v)))),
+    word("", "passive_address",       UNSET,     Text("a string, an IPv4 address", |c, v| set(&mut c.ftp.passive_address, v.parse().ok().map(Some)))),
+    word("", "active",                "true",    Flag(|c, on| c.ftp.active = on)),
+    word("", "active_source_port_20", "false",   Flag(|c, on| c.active_source_port_20 = on)),
+    word("", "login_timeout_secs",    "60",      Number(0, DAY, |c, n| c.ftp.login_timeout_secs = n as u32)),
+    word("", "idle_timeout_secs",     "300",     Number(0, DAY, |c, n| c.ftp.idle_timeout_secs = n as u32)),
+    word("", "data_connect_timeout_secs", "30",  Number(0, DAY, |c, n| c.ftp.data_connect_timeout_secs = n as u32)),
+    word("", "stall_timeout_secs",    "120",     Number(0, DAY, |c, n| c.ftp.stall_timeout_secs = n as u32)),
+    word("", "max_login_failures",    "3",       Number(1, 100, |c, n| c.ftp.max_login_failures = n as u32)),
+    word("", "max_sessions",          "10000",   Number(1, 1_000_000, |c, n| c.ftp.max_sessions = n as u32)),
+    word("", "max_sessions_per_account", "10000", Number(1, 1_000_000, |c, n| c.max_sessions_per_account = n as u32)),
+    word("", "max_concurrent_password_checks", "0", Number(0, 64, |c, n| c.authd.max_concurrent_password_checks = n as u32)),
+    word("", "login_cache_ttl_secs",  "300",     Number(0, DAY, |c, n| c.authd.login_cache_ttl_secs = n as u32)),
+    word("performance", "sendfile",   "true",    Flag(|c, on| c.ftp.sendfile = on)),
+    word("performance", "splice",     "true",    Flag(|c, on| c.ftp.splice = on)),
+    word("performance", "buffer_pool_bytes", "67108864", Number(1 << 20, 1 << 40, |c, n| c.ftp.buffer_pool_bytes = n)),
+    word("performance", "transfer_chunk_bytes", "262144", Number(4096, 1 << 24, |c, n| c.ftp.transfer_chunk_bytes = n as u32)),
+    word("anonymous", "enabled",      "false",   Flag(|c, on| c.anonymous = on)),
+    word("anonymous", "home",         UNSET,     Text(PATH, |c, v| set(&mut c.anonymous_account.user.home, absolute(v)))),
+    word("anonymous", "uid",          UNSET,     Id(UID, |c, v| set(&mut c.anonymous_account.uid, Some(uid(v)?)))),
+    word("anonymous", "gid",          UNSET,     Id(GID, |c, v| set(&mut c.anonymous_account.gid, Some(gid(v)?)))),
+    word("anonymous", "permissions",  "[\"read\", \"list\"]", List(RIGHTS, |c, v| set(&mut c.anonymous_account.user.permissions, permissions(v)))),
 ];
 
 /// `[[listen]]` of caisson.toml(5).
 #[rustfmt::skip]
 pub const LISTEN: &[Keyword<Listen>] = &[
-    word("listen",      "address",                        Kind::Text("a string ADDRESS:PORT, as in \"0.0.0.0:21\" or \"[::]:21\""), REQUIRED, |l, v| put(&mut l.address, v)),
+    word("listen", "address",         REQUIRED,  Text("a string ADDRESS:PORT, as in \"0.0.0.0:21\" or \"[::]:21\"", |l, v| set(&mut l.address, address(v).map(Some)))),
 ];
 
 /// `[[user]]` of caisson-users(5).
 #[rustfmt::skip]
 pub const USER: &[Keyword<Entry>] = &[
-    word("user",        "name",                           Kind::Text("a string of 1 to 64 bytes without control bytes, / and :"), REQUIRED, |u, v| put(&mut u.name, v)),
-    word("user",        "password",                       Kind::Text("a string, an argon2id hash in PHC form"), UNSET, |u, v| { u.hash = phc(v)?; Ok(()) }),
-    word("user",        "home",                           PATH,           REQUIRED,                      |u, v| put(&mut u.home, v)),
-    word("user",        "uid",                            UID,            REQUIRED,                      |u, v| { u.uid = uid(v)?; Ok(()) }),
-    word("user",        "gid",                            GID,            UNSET,                         |u, v| { u.gid = gid(v)?; Ok(()) }),
-    word("user",        "groups",                         GIDS,           "[]",                          |u, v| { u.groups = groups(v)?; Ok(()) }),
-    word("user",        "permissions",                    RIGHTS,         "[\"all\"]",                   |u, v| put(&mut u.permissions, v)),
-    word("user",        "locked",                         Kind::Flag,     "false",                       |u, v| put(&mut u.locked, v)),
+    word("user", "name",              REQUIRED,  Text("a string of 1 to 64 bytes without control bytes, / and :", |e, v| set(&mut e.name, ipc::types::UserName::new(v.as_bytes()).map(Some)))),
+    word("user", "password",          UNSET,     Text("a string, an argon2id hash in PHC form", |e, v| set(&mut e.user.hash, Some(phc(v)?)))),
+    word("user", "home",              REQUIRED,  Text(PATH, |e, v| set(&mut e.user.home, absolute(v)))),
+    word("user", "uid",               REQUIRED,  Id(UID, |e, v| set(&mut e.uid, Some(uid(v)?)))),
+    word("user", "gid",               UNSET,     Id(GID, |e, v| set(&mut e.gid, Some(gid(v)?)))),
+    word("user", "groups",            "[]",      List(GIDS, |e, v| set(&mut e.groups, Some(gids(v)?)))),
+    word("user", "permissions",       "[\"all\"]", List(RIGHTS, |e, v| set(&mut e.user.permissions, permissions(v)))),
+    word("user", "locked",            "false",   Flag(|e, on| e.user.locked = on)),
 ];
 
-fn sandbox(config: &mut Config, value: &Value) -> Result<(), String> {
-    config.fixed.best_effort = matches!(value, Value::Text(word) if word == "best-effort");
-    Ok(())
+fn enforcement(word: &str) -> Option<bool> {
+    ["required", "best-effort"].iter().position(|known| *known == word).map(|at| at == 1)
 }

@@ -2,14 +2,12 @@
 //!
 //! Reads: text that `check.rs` read from a file only its owner may write. Knows no keyword by name.
 
-use std::{collections::BTreeSet, fmt, ops::Range};
+use std::fmt;
 
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
 
-use super::keywords::{Keyword, REQUIRED, UNSET};
+use super::keywords::{Keyword, Kind, REQUIRED, UNSET};
 
 /// What is wrong with a file, in one line: `file:line:column: keyword: what was expected`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,25 +22,15 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// A file's name and text.
-#[derive(Debug)]
-pub struct Source {
-    /// As the admin wrote it.
+pub(super) struct Source {
     pub file: String,
-    /// The whole.
     pub text: String,
 }
 
-/// A section that may stand in a file many times, with the offset at which it begins.
-type Repeated<T> = Vec<(T, usize)>;
+/// A `[[section]]` that may be repeated: its name and keywords.
+pub(super) type Repeated<R> = (&'static str, &'static [Keyword<R>]);
 
 impl Source {
-    /// Parses the document; TOML itself is the `toml` crate's.
-    pub fn parse(&self) -> Result<Spanned<DeTable<'_>>, ConfigError> {
-        DeTable::parse(&self.text).map_err(|e| {
-            self.error(e.span().map_or(0, |span: Range<usize>| span.start), e.message().replace('\n', "; "))
-        })
-    }
-
     /// An error at a byte offset of the text.
     pub fn error(&self, offset: usize, message: impl fmt::Display) -> ConfigError {
         ConfigError(format!("{}: {message}", self.place(offset)))
@@ -51,124 +39,130 @@ impl Source {
     /// `file:line:column` of a byte offset, the column counted in characters from 1.
     pub fn place(&self, offset: usize) -> String {
         let before = self.text.get(..offset).unwrap_or(&self.text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let line = before.matches('\n').count() + 1;
-        format!("{}:{line}:{}", self.file, before.get(line_start..).unwrap_or("").chars().count() + 1)
+        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        format!("{}:{}:{column}", self.file, before.matches('\n').count() + 1)
     }
 
-    /// Reads the top of a document and its sections into `into`; `repeated` names the arrays of tables, read by
-    /// [`Source::read_repeated`].
-    pub(super) fn read_document<T>(
+    /// Reads the document: keywords of the top and of sections into `into`; of each repeated section, what it holds and
+    /// at which offset it begins.
+    pub fn read<T, R: Default>(
         &self,
-        document: &DeTable<'_>,
         words: &[Keyword<T>],
-        repeated: &[&str],
+        repeated: Repeated<R>,
         into: &mut T,
-    ) -> Result<(), ConfigError> {
-        let sections: BTreeSet<&str> = words.iter().map(|w| w.section).filter(|s| !s.is_empty()).collect();
-        for (key, value) in document {
-            let name: &str = key.get_ref();
-            match value.get_ref() {
-                _ if repeated.contains(&name) => {}
-                DeValue::Table(table) if sections.contains(name) => {
-                    table.iter().try_for_each(|(key, value)| self.read_keyword(name, key, value, words, into))?;
+    ) -> Result<Vec<(R, usize)>, ConfigError> {
+        let document = DeTable::parse(&self.text)
+            .map_err(|e| self.error(e.span().map_or(0, |span| span.start), e.message().replace('\n', "; ")))?;
+        let mut list = Vec::new();
+        for (key, value) in document.get_ref() {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                (name, DeValue::Array(items)) if name == repeated.0 => {
+                    for item in items {
+                        list.push((self.read_item(item, repeated)?, item.span().start));
+                    }
                 }
-                _ if sections.contains(name) => {
-                    return Err(self.error(key.span().start, format!("{name}: expected a section [{name}]")));
+                (name, _) if name == repeated.0 => {
+                    return Err(self.error(key.span().start, format!("{name}: expected a section [[{name}]]")));
                 }
-                _ => {
-                    let others: Vec<&str> = sections.iter().chain(repeated).copied().collect();
-                    self.read_top(key, value, words, &others, into)?;
+                (section, DeValue::Table(table)) if words.iter().any(|w| w.section == section) => {
+                    table.iter().try_for_each(|(key, value)| self.keyword(section, key, value, words, &[], into))?;
                 }
+                _ => self.keyword("", key, value, words, &[repeated.0], into)?,
             }
         }
-        Ok(())
+        Ok(list)
     }
 
-    fn read_top<T>(
-        &self,
-        key: &Spanned<toml::de::DeString<'_>>,
-        value: &Spanned<DeValue<'_>>,
-        words: &[Keyword<T>],
-        sections: &[&str],
-        into: &mut T,
-    ) -> Result<(), ConfigError> {
-        if value.get_ref().is_table() || value.get_ref().is_array() {
-            let name: &str = key.get_ref();
-            let hint = nearest(name, sections).map_or_else(String::new, |near| format!("; did you mean [{near}]?"));
-            return Err(self.error(key.span().start, format!("{name}: unknown section{hint}")));
+    fn read_item<R: Default>(&self, item: &Spanned<DeValue<'_>>, (name, words): Repeated<R>) -> Result<R, ConfigError> {
+        let at = item.span().start;
+        let table = item.get_ref().as_table();
+        let table = table.ok_or_else(|| self.error(at, format!("{name}: expected a section [[{name}]]")))?;
+        let mut read = defaults(words);
+        table.iter().try_for_each(|(key, value)| self.keyword(name, key, value, words, &[], &mut read))?;
+        match words.iter().find(|w| w.default == REQUIRED && !table.contains_key(w.name)) {
+            Some(w) => Err(self.error(at, format!("{name}.{}: missing; expected {}", w.name, w.kind.expected()))),
+            None => Ok(read),
         }
-        self.read_keyword("", key, value, words, into)
     }
 
-    /// Reads every `[[section]]` of a document.
-    pub(super) fn read_repeated<T: Default>(
-        &self,
-        document: &DeTable<'_>,
-        section: &str,
-        words: &[Keyword<T>],
-    ) -> Result<Repeated<T>, ConfigError> {
-        let Some(value) = document.get(section) else { return Ok(Vec::new()) };
-        let wrong = |at: usize| self.error(at, format!("{section}: expected a section [[{section}]]"));
-        let DeValue::Array(all) = value.get_ref() else { return Err(wrong(value.span().start)) };
-        let mut read = Vec::new();
-        for item in all {
-            let DeValue::Table(table) = item.get_ref() else { return Err(wrong(item.span().start)) };
-            let mut entry = defaults(words);
-            table.iter().try_for_each(|(key, value)| self.read_keyword(section, key, value, words, &mut entry))?;
-            if let Some(missing) = words.iter().find(|w| w.default == REQUIRED && !table.contains_key(w.name)) {
-                let message = format!("{section}.{}: missing; expected {}", missing.name, missing.kind.expected());
-                return Err(self.error(item.span().start, message));
-            }
-            read.push((entry, item.span().start));
-        }
-        Ok(read)
-    }
-
-    fn read_keyword<T>(
+    fn keyword<T>(
         &self,
         section: &str,
-        key: &Spanned<toml::de::DeString<'_>>,
+        key: &Spanned<DeString<'_>>,
         value: &Spanned<DeValue<'_>>,
         words: &[Keyword<T>],
+        others: &[&str],
         into: &mut T,
     ) -> Result<(), ConfigError> {
-        let name: &str = key.get_ref();
+        let name = key.get_ref().as_ref();
         let Some(word) = words.iter().find(|w| w.section == section && w.name == name) else {
-            return Err(self.error(key.span().start, unknown(section, name, words)));
+            return Err(self.error(key.span().start, unknown(section, name, words, others)));
+        };
+        let set = match word.kind.set(value.get_ref(), into) {
+            Err(why) if why.is_empty() => {
+                Err(format!("expected {}, found {}", word.kind.expected(), found(name, value.get_ref())))
+            }
+            other => other,
         };
         let full = if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") };
-        let at = value.span().start;
-        let expected = || format!("{full}: expected {}, found {}", word.kind.expected(), found(name, value.get_ref()));
-        let accepted = word.kind.accept(value.get_ref()).ok_or_else(|| self.error(at, expected()))?;
-        (word.set)(into, &accepted)
-            .map_err(|why| self.error(at, if why.is_empty() { expected() } else { format!("{full}: {why}") }))
+        set.map_err(|why| self.error(value.span().start, format!("{full}: {why}")))
     }
 }
 
-/// A section in which nothing is given.
+impl<T> Kind<T> {
+    /// Checks type and range and puts the value in its place.
+    fn set(&self, value: &DeValue<'_>, into: &mut T) -> Result<(), String> {
+        match (self, value) {
+            (Kind::Flag(set), DeValue::Boolean(on)) => set(into, *on),
+            (Kind::Number(least, most, set), DeValue::Integer(_)) => {
+                let number = text(value).and_then(|text| text.parse().ok()).filter(|n| (least..=most).contains(&n));
+                set(into, number.ok_or_else(String::new)?);
+            }
+            (Kind::Text(_, set), DeValue::String(text)) => set(into, text)?,
+            (Kind::Id(_, set), _) => set(into, &text(value).ok_or_else(String::new)?)?,
+            (Kind::List(_, set), DeValue::Array(items)) => {
+                let items: Option<Vec<_>> = items.iter().map(|item| text(item.get_ref())).collect();
+                set(into, &items.ok_or_else(String::new)?)?;
+            }
+            _ => return Err(String::new()),
+        }
+        Ok(())
+    }
+}
+
+/// A string, or an integer in decimal.
+fn text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix()).ok().map(|n| n.to_string()),
+        _ => None,
+    }
+}
+
+/// A section in which nothing is given. (tests/man.rs checks that every default is a value of its own keyword.)
 pub(super) fn defaults<T: Default>(words: &[Keyword<T>]) -> T {
     let mut section = T::default();
     for word in words.iter().filter(|w| w.default != REQUIRED && w.default != UNSET) {
-        // tests/man.rs checks that every default is a value of its own keyword.
-        if let Ok(value) = DeValue::parse(word.default)
-            && let Some(value) = word.kind.accept(value.get_ref())
-        {
-            let _ = (word.set)(&mut section, &value);
-        }
+        let _ = DeValue::parse(word.default).is_ok_and(|value| word.kind.set(value.get_ref(), &mut section).is_ok());
     }
     section
 }
 
-fn unknown<T>(section: &str, name: &str, words: &[Keyword<T>]) -> String {
-    let title =
-        |section: &str| if section.is_empty() { "the top of the file".to_owned() } else { format!("[{section}]") };
-    if let Some(other) = words.iter().find(|w| w.name == name) {
-        return format!("{name}: unknown keyword in {}; it belongs to {}", title(section), title(other.section));
+fn unknown<T>(section: &str, name: &str, words: &[Keyword<T>], others: &[&str]) -> String {
+    if let Some(word) = words.iter().find(|w| w.name == name && w.section != section) {
+        let home =
+            if word.section.is_empty() { "to the top of the file".into() } else { format!("in [{}]", word.section) };
+        return format!("{name}: unknown keyword here; it belongs {home}");
     }
-    let names: Vec<&str> = words.iter().filter(|w| w.section == section).map(|w| w.name).collect();
-    let hint = nearest(name, &names).map_or_else(String::new, |near| format!("; did you mean {near}?"));
-    format!("{name}: unknown keyword in {}{hint}", title(section))
+    let sections = words.iter().map(|w| w.section).filter(|other| section.is_empty() && !other.is_empty());
+    let names = words.iter().filter(|w| w.section == section).map(|w| w.name);
+    let known = names.chain(sections).chain(others.iter().copied());
+    match known.map(|known| (distance(name, known), known)).min() {
+        Some((errors, near)) if errors <= 2 + name.len() / 5 => {
+            format!("{name}: unknown keyword; did you mean {near}?")
+        }
+        _ => format!("{name}: unknown keyword"),
+    }
 }
 
 fn found(name: &str, value: &DeValue<'_>) -> String {
@@ -178,23 +172,16 @@ fn found(name: &str, value: &DeValue<'_>) -> String {
         DeValue::String(s) => format!("{:?}", s.chars().take(64).collect::<String>()),
         DeValue::Integer(n) => n.to_string(),
         DeValue::Boolean(on) => on.to_string(),
-        DeValue::Array(_) => "another array".to_owned(),
-        other => format!("a {}", other.type_str()),
+        other => format!("another {}", other.type_str()),
     }
 }
 
-/// The name that is the fewest typing errors away, if that is few.
-fn nearest<'n>(name: &str, names: &[&'n str]) -> Option<&'n str> {
-    let close = names.iter().map(|n| (distance(name.as_bytes(), n.as_bytes()), *n)).min()?;
-    (close.0 <= 2 + name.len() / 5).then_some(close.1)
-}
-
-/// Levenshtein distance.
-fn distance(a: &[u8], b: &[u8]) -> usize {
+/// Levenshtein distance: how many typing errors apart two names are.
+fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().take(64).enumerate() {
+    for (i, x) in a.bytes().take(64).enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
+        for (j, y) in b.bytes().enumerate() {
             let substitute = diagonal + usize::from(x != y);
             diagonal = row[j + 1];
             row[j + 1] = substitute.min(diagonal + 1).min(row[j] + 1);
@@ -208,10 +195,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typing_error_finds_its_word_and_nonsense_finds_none() {
-        assert_eq!(nearest("workres", &["workers", "worker_user"]), Some("workers"));
-        assert_eq!(nearest("Sandbox", &["sandbox"]), Some("sandbox"));
-        assert_eq!(nearest("x", &["sandbox"]), None);
+    fn typing_errors_are_counted() {
+        assert_eq!(distance("workres", "workers"), 2);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("sandbox", "sandbox"), 0);
     }
 
     #[test]
