@@ -187,9 +187,9 @@ impl Broker {
         self.child.id()
     }
 
-    /// Descriptors the broker holds.
-    pub fn descriptors(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
+    /// Descriptors the broker holds; `None` where /proc tells that only to root.
+    pub fn descriptors(&self) -> Option<usize> {
+        fs::read_dir(format!("/proc/{}/fd", self.pid())).ok().map(Iterator::count)
     }
 
     /// CPU time of all threads so far; zero where /proc does not tell it to us.
