@@ -9,10 +9,14 @@ use std::{
     io,
     os::fd::{AsFd, OwnedFd},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use ipc::{Channel, link::worker_broker::BrokerEnd, types::WorkerId};
 use rustix::net::{Shutdown, shutdown};
+
+/// How long a stop waits for what is being done.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// The links of one broker.
 #[derive(Debug)]
@@ -114,7 +118,8 @@ impl Desk {
         self.changed.notify_all();
     }
 
-    /// Takes no more questions, and returns when those that were asked are answered.
+    /// Takes no more questions, and returns when those that were asked are answered, or after [`GRACE`]: a worker that does
+    /// not read its answers, or a disk that does not answer us, holds up nobody's stop.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -122,8 +127,7 @@ impl Desk {
         for serving in &state.serving {
             let _ = shutdown(&serving.socket, Shutdown::Read);
         }
-        while !state.serving.is_empty() {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        let busy = |state: &mut State| !state.serving.is_empty();
+        drop(self.changed.wait_timeout_while(state, GRACE, busy));
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, os::fd::AsFd, time::Duration};
 
 use ipc::{
-    Record, RecvError,
+    Record, RecvError, SendError,
     link::{
         log::Event,
         monitor_broker::{FromBroker, ToBroker},
@@ -16,7 +16,7 @@ use rustix::{
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
 };
 
-use crate::harness::{Broker, Setting, at, ways};
+use crate::harness::{Broker, Setting, Worker, at, ways};
 
 /// Descriptors of a broker without workers: the standard three, the monitor's link twice, the root.
 const IDLE: usize = 6;
@@ -194,6 +194,47 @@ fn stop_answers_what_was_asked_and_ends() {
             assert!(answer.tag == tag && matches!(answer.outcome, Ok(Done::Stat(_))));
         }
         assert!(worker.is_closed());
+    }
+}
+
+/// Asks until the answers, which nobody reads, fill the link and the broker's thread waits in the middle of one.
+fn stuff(worker: &mut Worker) {
+    worker.link.set_nonblocking(true).unwrap();
+    let ask = Ask { tag: 0, op: Op::Stat(at("/f")) };
+    let mut quiet = 0;
+    while quiet < 20 {
+        match worker.link.send(&ask, &[]) {
+            Ok(()) => quiet = 0,
+            Err(SendError::WouldBlock) => {
+                quiet += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_reads_no_answer_is_dropped_all_the_same() {
+    for by in ways() {
+        let mut broker = Broker::with(&Setting { slots: 1, ..Setting::new(by) });
+        broker.file("/f", "x");
+        let mut stuffed = broker.worker();
+        stuff(&mut stuffed);
+        let mut next = broker.worker();
+        broker.drop_worker(stuffed.id);
+        assert_eq!(next.read("/f"), Ok(b"x".to_vec()));
+    }
+}
+
+#[test]
+fn a_worker_that_reads_no_answer_does_not_hold_up_a_stop() {
+    for by in ways() {
+        let mut broker = Broker::new(by);
+        broker.file("/f", "x");
+        let mut stuffed = broker.worker();
+        stuff(&mut stuffed);
+        assert_eq!(broker.stop().code(), Some(0));
     }
 }
 
