@@ -2,7 +2,7 @@
 //!
 //! Everything the monitor opens is close-on-exec, the environment is empty, and signals stay blocked in children: only the
 //! monitor is asked to stop, and it asks them. What a child may do is its first record's to say and sandbox/'s to enforce.
-//! Trusts: the programs beside our own, in `program_dir`, or in /usr/libexec/caisson.
+//! Trusts: the programs beside our own, in `program_dir`, or in ../libexec/caisson from there.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,9 +15,6 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{log::Gate, peer::Peer};
 
-/// Where programs are installed when they are not beside caissond.
-const LIBEXEC: &str = "/usr/libexec/caisson";
-
 /// The programs of the children, found once at start.
 #[derive(Debug)]
 pub(crate) struct Programs {
@@ -27,13 +24,12 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Looks in `dir` if it is given; else beside caissond, then in [`LIBEXEC`]. The error names program and remedy.
+    /// Looks in `dir` if it is given; else beside caissond, then in ../libexec/caisson from there. The error names program and remedy.
     pub fn find(dir: Option<&Path>) -> Result<Programs, String> {
         let own = std::env::current_exe().map_err(|e| format!("/proc/self/exe: {e}; mount /proc"))?;
-        let dirs: Vec<&Path> = match dir {
-            Some(dir) => vec![dir],
-            None => own.parent().into_iter().chain([Path::new(LIBEXEC)]).collect(),
-        };
+        let beside = own.parent().unwrap_or(Path::new("/"));
+        let dirs =
+            dir.map_or_else(|| vec![beside.into(), beside.join("../libexec/caisson")], |dir| vec![dir.to_owned()]);
         let find = |name: &str| {
             dirs.iter().map(|dir| dir.join(name)).find(|path| path.is_file()).ok_or_else(|| {
                 let dirs: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
