@@ -101,6 +101,8 @@ impl Reader {
         let before = std::mem::take(&mut self.before);
         match (before, byte) {
             (Before::CrNul, b'\n') => self.control = true,
+            // Of a line that is dropped nothing may run, whatever is in it: only CR LF ends it.
+            (Before::Other, b'\n') if self.too_long => {}
             (_, b'\n') => self.end(queue),
             (Before::Cr, 0) => {
                 self.control = true;
@@ -226,7 +228,7 @@ mod tests {
         assert_eq!(lines(&[&long, b"\r\n"]), [fits]);
         assert_eq!(lines(&[&long, b"xDELE victim\r\nNOOP\r\n"]), ["TooLong", "NOOP"]);
         let endless = vec![b'x'; 100_000];
-        assert_eq!(lines(&[b"NOOP\r\n", &endless, &endless, b"\nNOOP\n"]), ["NOOP", "TooLong", "NOOP"]);
+        assert_eq!(lines(&[b"NOOP\r\n", &endless, &endless, b"\nDELE victim\r\nNOOP\n"]), ["NOOP", "TooLong", "NOOP"]);
     }
 
     #[test]

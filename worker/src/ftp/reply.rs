@@ -142,7 +142,7 @@ pub fn refusal(why: Why) -> (u16, &'static str) {
     match why {
         Why::NotFound => (550, "No such file or directory."),
         Why::Denied => (550, "Permission denied."),
-        Why::Exists => (553, "Exists already, and may not be replaced."),
+        Why::Exists => (550, "Exists already."),
         Why::NotDirectory => (550, "Not a directory."),
         Why::IsDirectory => (550, "Is a directory."),
         Why::NotRegular => (550, "Not a plain file."),

@@ -69,7 +69,6 @@ pub const TABLE: &[Verb] = &[
     ready("ALLO", "bytes [R bytes]", ____, Feature::None, cmd::allo::run),
     ready("APPE", "path", DATA, Feature::None, cmd::appe::run),
     ready("CDUP", "", ____, Feature::None, cmd::cdup::run),
-    any  ("CLNT", "name", Feature::Line("CLNT"), cmd::clnt::run),
     ready("CWD", "path", ____, Feature::None, cmd::cwd::run),
     ready("DELE", "path", ____, Feature::None, cmd::dele::run),
     ready("EPRT", "|family|address|port|", ____, Feature::IfActive("EPRT"), cmd::eprt::run),

@@ -8,7 +8,6 @@ pub(in crate::ftp) mod acct;
 pub(in crate::ftp) mod allo;
 pub(in crate::ftp) mod appe;
 pub(in crate::ftp) mod cdup;
-pub(in crate::ftp) mod clnt;
 pub(in crate::ftp) mod cwd;
 pub(in crate::ftp) mod dele;
 pub mod eprt;

@@ -22,7 +22,8 @@ pub(in crate::ftp) fn run(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: 
 
 fn done(mut ready: Ready, asked: Asked, answer: Result<Done, Why>, _cx: &Context<'_>, out: &mut Out) -> State {
     match answer {
-        Ok(_) => {
+        // An account that may rename but not list cannot be told what is there; RNTO decides.
+        Ok(_) | Err(Why::Denied) => {
             ready.renaming = Some(asked.path);
             out.reply(350, "RNTO comes next.");
         }
