@@ -214,14 +214,13 @@ fn what_is_forgotten_is_never_answered_whether_it_waits_or_runs() {
 #[test]
 fn refusals_of_a_source_that_goes_on_failing_wait_and_right_passwords_do_not() {
     let (_authd, mut worker) = Authd::with_alice(PLAIN);
-    for session in 0..12 {
+    for session in 0..6 {
         worker.ask(session, b"wrong");
     }
     assert_eq!((worker.hear(), worker.hear()), ((0, Rejected), (1, Rejected)));
     worker.ask(100, PASSWORD);
-    // Ten refusals are due, each later than the one before; the right password does not wait for them.
-    let order: Vec<u32> = (0..11).map(|_| worker.hear().0).collect();
-    let place = order.iter().position(|session| *session == 100).unwrap();
-    assert!(place < 4, "{order:?}");
+    // Four refusals are held back, half a second to two seconds; the right password does not wait for them.
+    let order: Vec<u32> = (0..5).map(|_| worker.hear().0).collect();
+    assert_ne!(order.last(), Some(&100), "{order:?}");
     assert!(order.iter().filter(|session| **session != 100).is_sorted());
 }

@@ -31,7 +31,7 @@ use rustix::{
 /// As cheap as a stored hash may be.
 pub const CHEAP: Cost = Cost { memory: 19_456, passes: 2, lanes: 1 };
 /// Costly enough that everything sent right behind it finds it running.
-pub const SLOW: Cost = Cost { memory: 65_536, passes: 16, lanes: 1 };
+pub const SLOW: Cost = Cost { memory: 65_536, passes: 32, lanes: 1 };
 /// alice's password.
 pub const PASSWORD: &[u8] = b"correct horse";
 /// What nothing takes as long as: then it is not coming.
