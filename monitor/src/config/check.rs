@@ -12,8 +12,10 @@ use super::keywords::{CONFIG, LISTEN, USER};
 use super::parse::{ConfigError, Source, defaults};
 use super::{Config, Entry, User, Users};
 
-/// Longest configuration file, in bytes: 50,000 accounts and more.
+/// Longest configuration file, in bytes.
 const LONGEST: u64 = 32 << 20;
+/// As many accounts as authd takes.
+const MOST_USERS: usize = 131_072;
 
 /// Reads caisson.toml(5) at `path` and the users file it names.
 pub fn load(path: &Path) -> Result<(Config, Users), ConfigError> {
@@ -65,6 +67,9 @@ fn judge_config(source: &Source) -> Result<Config, ConfigError> {
         let of = |name: &str, key: &str| system_ids(name).map_err(|why| source.error(0, format!("{key}: {why}")));
         config.fixed.worker_ids = Some(of(&config.fixed.worker_user, "worker_user")?);
         config.fixed.authd_ids = Some(of(&config.fixed.authd_user, "authd_user")?);
+        if config.fixed.worker_user == config.fixed.authd_user {
+            return Err(source.error(0, "authd_user: expected another user than worker_user"));
+        }
     }
     Ok(config)
 }
@@ -87,6 +92,9 @@ fn judge_users(source: &Source, config: &Config) -> Result<Users, ConfigError> {
         if users.insert(name.clone(), user).is_some() {
             return Err(source.error(offset, format!("user.name: \"{name}\" is listed twice")));
         }
+    }
+    if users.len() > MOST_USERS {
+        return Err(source.error(0, format!("user: expected at most {MOST_USERS} accounts")));
     }
     Ok(users)
 }

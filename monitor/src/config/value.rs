@@ -101,7 +101,7 @@ pub(super) fn phc(text: &str) -> Result<Option<Blob<512>>, String> {
     let (3, Some(m), Some(t), Some(p)) = (costs.len(), cost(0, "m="), cost(1, "t="), cost(2, "p=")) else {
         return Err(FORM.to_owned());
     };
-    if !base64(salt) || !base64(hash) || salt.len() < 11 || hash.len() < 22 {
+    if !base64(salt) || !base64(hash) || !(11..=64).contains(&salt.len()) || !(22..=86).contains(&hash.len()) {
         return Err(FORM.to_owned());
     }
     if m < 19_456 || t < 2 || m > 1_048_576 || t > 64 || !(1..=16).contains(&p) {

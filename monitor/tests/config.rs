@@ -1,0 +1,253 @@
+//! Wrong configurations: each is refused as a whole, in one line that names file, line, column, keyword and what was expected.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, chown},
+    path::PathBuf,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use monitor::config::{self, Config, Users};
+
+const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=1$c2FsdHNhbHRzYWx0c2FsdA$YcUdS5tJ2lzQe4O2JcJ2s0wuyH9mKKUZFZvHBRoNQ0s";
+
+/// A directory with both files, gone when dropped.
+struct Files(PathBuf);
+
+impl Files {
+    /// `config` stands in front of a listener, `users` is the whole file.
+    fn new(config: &str, users: &str) -> Files {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let unique = format!("caisson-config-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let files = Files(std::env::temp_dir().join(unique));
+        fs::create_dir(&files.0).unwrap();
+        let users_file = files.users();
+        let listen = "[[listen]]\naddress = \"127.0.0.1:2121\"\n";
+        let head = format!("users_file = {users_file:?}\nworker_user = \"games\"\nauthd_user = \"irc\"\n");
+        write(&files.config(), &format!("{head}{config}\n{listen}"));
+        write(&files.users(), users);
+        files
+    }
+
+    fn config(&self) -> PathBuf {
+        self.0.join("caisson.toml")
+    }
+
+    fn users(&self) -> PathBuf {
+        self.0.join("users.toml")
+    }
+
+    fn load(&self) -> Result<(Config, Users), String> {
+        config::load(&self.config()).map_err(|e| e.to_string())
+    }
+
+    /// The error, less the directory in front.
+    fn error(&self) -> String {
+        let error = self.load().expect_err("accepted");
+        assert!(!error.contains('\n'), "more than a line: {error}");
+        error.replace(&format!("{}/", self.0.display()), "")
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn write(path: &PathBuf, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+fn uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// An account we may serve, root or not.
+fn account(name: &str, more: &str) -> String {
+    let own = if uid() == 0 { 4711 } else { uid() };
+    format!("[[user]]\nname = \"{name}\"\npassword = \"{HASH}\"\nuid = {own}\ngid = 7\nhome = \"/srv\"\n{more}\n")
+}
+
+/// The configuration's error; its lines start at 4.
+fn wrong(config: &str) -> String {
+    Files::new(config, "").error()
+}
+
+fn wrong_users(users: &str) -> String {
+    Files::new("", users).error()
+}
+
+#[test]
+fn an_empty_user_table_and_the_defaults_are_enough() {
+    let (config, users) = Files::new("", "").load().unwrap();
+    assert!(users.is_empty());
+    assert_eq!((config.passive_ports.first, config.umask, config.ftp.idle_timeout_secs), (50_000, 0o022, 300));
+    assert!(config.fixed.workers > 0 && config.ftp.active && !config.anonymous);
+}
+
+#[test]
+fn what_is_written_arrives() {
+    let text = "umask = 0o077\nactive = false\npassive_ports = \"2000-2009\"\nbanner = \"a\\nb\"\nworkers = 3\n[performance]\nbuffer_pool_bytes = 3_000_000";
+    let (config, users) =
+        Files::new(text, &account("bob", "permissions = [\"read\", \"list\"]\nlocked = true")).load().unwrap();
+    assert_eq!((config.umask, config.ftp.active, config.passive_ports.last), (0o077, false, 2009));
+    assert_eq!((config.ftp.banner.as_bytes(), config.ftp.buffer_pool_bytes), (&b"a\nb"[..], 1_000_000));
+    let bob = users.values().next().unwrap();
+    assert!(
+        bob.locked
+            && bob.permissions.has(ipc::types::Permission::Read)
+            && !bob.permissions.has(ipc::types::Permission::Write)
+    );
+    assert_eq!(bob.ids.as_ref().unwrap().gid, 7);
+}
+
+#[test]
+fn an_unknown_keyword_is_named_with_its_place_and_the_nearest_name() {
+    assert_eq!(wrong("workres = 2"), "caisson.toml:4:1: workres: unknown keyword; did you mean workers?");
+    assert_eq!(
+        wrong("[performance]\nsend_file = true"),
+        "caisson.toml:5:1: send_file: unknown keyword; did you mean sendfile?"
+    );
+    assert_eq!(wrong("xyzzy = 1"), "caisson.toml:4:1: xyzzy: unknown keyword");
+    assert_eq!(
+        wrong("[performence]\nsplice = true"),
+        "caisson.toml:4:2: performence: unknown keyword; did you mean performance?"
+    );
+    assert!(wrong_users("[[users]]\nname = \"a\"").contains("did you mean user?"));
+}
+
+#[test]
+fn a_keyword_in_the_wrong_section_is_sent_home() {
+    assert!(wrong("sendfile = true").contains("4:1: sendfile: unknown keyword here; it belongs in [performance]"));
+    assert!(wrong("[performance]\numask = 0").contains("5:1: umask: unknown keyword here; it belongs to the top"));
+}
+
+#[test]
+fn a_value_of_the_wrong_type_or_range_is_named_with_what_was_expected() {
+    for (line, error) in [
+        ("workers = \"two\"", "4:11: workers: expected an integer from 0 to 128, found \"two\""),
+        ("workers = 129", "4:11: workers: expected an integer from 0 to 128, found 129"),
+        ("workers = -1", "4:11: workers: expected an integer from 0 to 128, found -1"),
+        ("active = 1", "4:10: active: expected true or false, found 1"),
+        ("sandbox = \"off\"", "4:11: sandbox: expected \"required\" or \"best-effort\", found \"off\""),
+        ("users_file = 1", "duplicate key"),
+        ("passive_address = \"::1\"", "4:19: passive_address: expected a string, an IPv4 address, found \"::1\""),
+        ("passive_ports = \"9-1\"", "ports from 1024 to 65535, found \"9-1\""),
+        ("control_socket = \"run\"", "4:18: control_socket: expected a string, an absolute path, found \"run\""),
+        ("banner = \"\\u0007\"", "printable"),
+        ("performance = 1", "4:1: performance: "),
+        (
+            "[anonymous]\npermissions = [\"fly\"]",
+            "5:15: anonymous.permissions: expected an array of names of permissions",
+        ),
+        ("[[listen]]\naddress = \"127.0.0.1\"", "5:11: listen.address: expected a string ADDRESS:PORT"),
+        ("[[listen]]\naddress = \"127.0.0.1:0\"", "5:11: listen.address: expected a string ADDRESS:PORT"),
+        ("[[listen]]", "4:1: listen.address: missing; expected a string ADDRESS:PORT"),
+        ("[[listen]]\naddress = \"127.0.0.1:2121\"", "6:1: listen.address: listed twice"),
+    ] {
+        let got = wrong(line);
+        assert!(got.starts_with("caisson.toml:") && got.contains(error), "{line}: {got}");
+    }
+}
+
+#[test]
+fn text_that_is_no_toml_is_named_with_its_place() {
+    assert!(wrong("workers = = 2").starts_with("caisson.toml:4:11: "));
+    assert!(wrong_users("[[user]\n").starts_with("users.toml:1:"));
+}
+
+#[test]
+fn a_configuration_that_listens_nowhere_says_how_to() {
+    let files = Files::new("", "");
+    write(&files.config(), "umask = 0");
+    assert!(files.error().contains("[[listen]] address = "));
+}
+
+#[test]
+fn one_wrong_account_and_none_is_loaded() {
+    let good = account("alice", "");
+    for (bad, error) in [
+        ("[[user]]\nname = \"bob\"\nuid = 5\n", "8:1: user.home: missing; expected a string, an absolute path"),
+        ("[[user]]\nname = \"a/b\"\n", "9:8: user.name: expected a string of 1 to 64 bytes"),
+        (&account("alice", ""), "8:1: user.name: \"alice\" is listed twice"),
+        (
+            &account("bob", "groups = [\"no-such-group\"]"),
+            "14:10: user.groups: the system has no group \"no-such-group\"",
+        ),
+        (&account("bob", "uid = 4711"), "duplicate key"),
+        (&account("bob", "").replace("m=65536", "m=8"), "10:12: user.password: its cost"),
+        (&account("bob", "").replace("uid = ", "uid = \"no-such-user\" # "), "11:7: user.uid: the system has no user"),
+    ] {
+        let got = wrong_users(&format!("{good}{bad}"));
+        assert!(got.starts_with("users.toml:") && got.contains(error), "{bad}: {got}");
+    }
+}
+
+#[test]
+fn what_stands_in_place_of_a_hash_is_not_shown() {
+    for bad in ["password = \"hunter2\"", "password = [\"hunter2\"]"] {
+        let got = wrong_users(&format!("[[user]]\n{bad}\n"));
+        assert!(got.contains("user.password: expected") && !got.contains("hunter2"), "{got}");
+    }
+}
+
+#[test]
+fn root_is_no_account_unless_the_configuration_says_so() {
+    let root = account("toor", "").replace("uid = 4711", "uid = 0").replace(&format!("uid = {}", uid()), "uid = 0");
+    assert!(wrong_users(&root).contains("user.uid: 0 is root; refused unless allow_root_accounts = true"));
+    if uid() == 0 {
+        assert!(Files::new("allow_root_accounts = true", &root).load().is_ok());
+    }
+}
+
+#[test]
+fn an_account_is_not_one_of_our_own_users() {
+    if uid() != 0 {
+        return;
+    }
+    let games = account("bob", "").replace("uid = 4711", "uid = \"games\"");
+    assert!(wrong_users(&games).contains("is worker_user or authd_user"));
+    let same = Files::new("", "");
+    let text = fs::read_to_string(same.config()).unwrap().replace("\"irc\"", "\"games\"");
+    write(&same.config(), &text);
+    assert!(same.error().contains("authd_user: "), "{}", same.error());
+}
+
+#[test]
+fn without_root_only_the_own_uid_can_be_served() {
+    if uid() == 0 {
+        return;
+    }
+    let other = account("bob", "").replace(&format!("uid = {}", uid()), "uid = 1");
+    assert!(wrong_users(&other).contains("can serve its own uid only"));
+}
+
+#[test]
+fn anonymous_needs_a_home_and_a_uid_and_is_off_by_default() {
+    assert!(wrong("[anonymous]\nenabled = true").contains("anonymous.uid: missing"));
+    let own = if uid() == 0 { 65_534 } else { uid() };
+    let text = format!("[anonymous]\nenabled = true\nhome = \"/srv\"\nuid = {own}\ngid = 7");
+    let (_, users) = Files::new(&text, "").load().unwrap();
+    let names: Vec<String> = users.keys().map(ToString::to_string).collect();
+    assert_eq!(names, ["anonymous", "ftp"]);
+    assert!(users.values().all(|user| user.any_password && user.hash.is_none()));
+    let off = text.replace("true", "false");
+    assert!(Files::new(&off, "").load().unwrap().1.is_empty());
+}
+
+#[test]
+fn files_that_others_may_write_are_refused() {
+    let files = Files::new("", "");
+    fs::set_permissions(files.users(), fs::Permissions::from_mode(0o622)).unwrap();
+    assert!(files.error().contains("users.toml: mode 0622 lets others write it; chmod go-w (named by users_file)"));
+    let files = Files::new("", "");
+    fs::set_permissions(files.config(), fs::Permissions::from_mode(0o602)).unwrap();
+    assert!(files.error().contains("caisson.toml: mode 0602"));
+    if uid() == 0 {
+        let files = Files::new("", "");
+        chown(files.users(), Some(4711), None).unwrap();
+        assert!(files.error().contains("users.toml: belongs to uid 4711"));
+    }
+}
