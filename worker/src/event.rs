@@ -3,7 +3,7 @@
 //! Reads from: the monitor (trusted to set up, its records checked all the same), authd and brokers (hostile), clients
 //! (hostile, in session.rs). A turn gives every session that has something to do its bounded share.
 
-use std::{io, os::fd::OwnedFd, time::Duration};
+use std::{io, net::SocketAddr, os::fd::OwnedFd, time::Duration};
 
 use ipc::{
     link::{
@@ -11,7 +11,7 @@ use ipc::{
         monitor_worker::{FromWorker, Granted, ToWorker, WorkerEnd},
         worker_authd::{FromAuthd, Outcome},
     },
-    types::SessionId,
+    types::{ListenerId, SessionId},
 };
 use mio::{Events, Poll};
 use rustix::net::{SendFlags, send};
@@ -133,30 +133,37 @@ impl Worker {
     }
 
     fn accept(&mut self, place: usize) {
-        for _ in 0..PER_TURN {
+        let mut accepted = 0;
+        while accepted < PER_TURN {
             match self.listeners.accept(place, self.hub.now, &self.hub.registry) {
-                Accepted::Nobody => return,
+                Accepted::Nobody => break,
                 Accepted::Short(errno) => {
                     let text = format_args!("reason=\"cannot accept clients for a second\" errno={errno}");
                     self.hub.log(Level::Error, Happened::Limit, None, text);
                     self.hub.due_at(self.hub.now + crate::listeners::REST_MS);
                     return;
                 }
-                Accepted::Client(fd, peer, listener) => {
-                    let most = usize::try_from(self.hub.settings.max_sessions).unwrap_or(usize::MAX);
-                    if self.sessions.len() >= most {
-                        let _ = send(&fd, b"421 Too many clients; try again later.\r\n", SendFlags::NOSIGNAL);
-                        let text = format_args!("reason=\"max_sessions\" peer={peer}");
-                        self.hub.log(Level::Warning, Happened::Limit, None, text);
-                        continue;
-                    }
-                    let entry = self.sessions.vacant_entry();
-                    let key = entry.key();
-                    entry.insert(Session::new(key, fd, peer, listener, &mut self.hub));
-                    self.with(key, |_, _| ());
-                }
+                Accepted::Client(fd, peer, listener) => self.welcome(fd, peer, listener),
             }
+            accepted += 1;
         }
+        if accepted > 0 {
+            self.listeners.queue_up(place, &self.hub.registry);
+        }
+    }
+
+    /// A client has connected.
+    fn welcome(&mut self, fd: OwnedFd, peer: SocketAddr, listener: ListenerId) {
+        let most = usize::try_from(self.hub.settings.max_sessions).unwrap_or(usize::MAX);
+        if self.sessions.len() >= most {
+            let _ = send(&fd, b"421 Too many clients; try again later.\r\n", SendFlags::NOSIGNAL);
+            self.hub.log(Level::Warning, Happened::Limit, None, format_args!("reason=\"max_sessions\" peer={peer}"));
+            return;
+        }
+        let entry = self.sessions.vacant_entry();
+        let key = entry.key();
+        entry.insert(Session::new(key, fd, peer, listener, &mut self.hub));
+        self.with(key, |_, _| ());
     }
 
     fn on_broker(&mut self, place: usize) {

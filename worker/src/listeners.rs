@@ -2,7 +2,8 @@
 //!
 //! They are watched level-triggered and exclusively (EPOLLEXCLUSIVE): a connection wakes one worker, and one that is
 //! busy leaves it to another. mio knows no such thing, so it is set on mio's own epoll descriptor; the events come out
-//! of mio's poll all the same.
+//! of mio's poll all the same. The kernel wakes the worker that has watched longest, so one that took clients watches
+//! anew: clients that come one by one go round the workers instead of to the same one for ever.
 
 use std::{io, net::SocketAddr, os::fd::OwnedFd};
 
@@ -17,8 +18,8 @@ use slab::Slab;
 
 use crate::hub::Source;
 
-/// Clients accepted on one listener in one turn.
-pub const PER_TURN: usize = 32;
+/// Clients accepted on one listener in one turn: few, so that a burst is shared with the other workers.
+pub const PER_TURN: usize = 4;
 /// Without descriptors or memory, the listener rests for so many milliseconds.
 pub const REST_MS: u64 = 1000;
 
@@ -27,6 +28,8 @@ struct Entry {
     id: ListenerId,
     fd: OwnedFd,
     rests_until: Option<u64>,
+    /// A client came since it was last watched.
+    served: bool,
 }
 
 /// What accepting brought.
@@ -57,7 +60,7 @@ impl Listeners {
         rustix::io::ioctl_fionbio(&fd, true)?;
         let entry = self.entries.vacant_entry();
         watch(&fd, entry.key(), registry)?;
-        entry.insert(Entry { id: listener.id, fd, rests_until: None });
+        entry.insert(Entry { id: listener.id, fd, rests_until: None, served: false });
         Ok(())
     }
 
@@ -81,7 +84,10 @@ impl Listeners {
         loop {
             match acceptfrom_with(&entry.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((fd, Some(peer))) => match SocketAddr::try_from(peer) {
-                    Ok(peer) => return Accepted::Client(fd, peer, entry.id),
+                    Ok(peer) => {
+                        entry.served = true;
+                        return Accepted::Client(fd, peer, entry.id);
+                    }
                     Err(_) => continue,
                 },
                 Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
@@ -90,8 +96,20 @@ impl Listeners {
                     return Accepted::Short(errno);
                 }
                 Ok((_, None)) | Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(_) => return Accepted::Nobody,
+                Err(_) => {
+                    entry.go_to_the_end(place, now, registry);
+                    return Accepted::Nobody;
+                }
             }
+        }
+    }
+
+    /// Goes to the end of the line: the kernel wakes whoever has watched longest, which would always be the same worker.
+    pub fn queue_up(&self, place: usize, registry: &Registry) {
+        if let Some(entry) = self.entries.get(place).filter(|entry| entry.rests_until.is_none()) {
+            // Neither fails for a socket that is watched; if it did, this worker would leave its clients to the others.
+            let _ = epoll::delete(registry, &entry.fd);
+            let _ = watch(&entry.fd, place, registry);
         }
     }
 
@@ -108,6 +126,16 @@ impl Listeners {
             next = [next, entry.rests_until].into_iter().flatten().min();
         }
         next
+    }
+}
+
+impl Entry {
+    /// Lets the other workers have the next client.
+    fn go_to_the_end(&mut self, place: usize, now: u64, registry: &Registry) {
+        if std::mem::take(&mut self.served) {
+            let _ = epoll::delete(registry, &self.fd);
+            self.rests_until = watch(&self.fd, place, registry).is_err().then_some(now + REST_MS);
+        }
     }
 }
 

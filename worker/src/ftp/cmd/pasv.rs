@@ -1,7 +1,5 @@
 //! PASV: a port for the client to connect to, told with its IPv4 address (RFC 959 4.1.2).
 
-use std::net::IpAddr;
-
 use super::port::only_epsv;
 use crate::ftp::{
     Context, Order, Out, State,
@@ -12,7 +10,7 @@ pub(in crate::ftp) fn run(ready: Ready, _arg: &[u8], cx: &Context<'_>, out: &mut
     if only_epsv(&ready, out) {
         return State::Ready(ready);
     }
-    if let IpAddr::V6(_) = cx.peer {
+    if cx.peer.is_ipv6() {
         out.reply(522, "PASV cannot name an IPv6 address, use EPSV (2)");
         return State::Ready(ready);
     }
