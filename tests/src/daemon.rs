@@ -199,16 +199,13 @@ impl Daemon {
     pub fn login_at_two_workers(&self, name: &str) -> (Client, Client) {
         let first = self.login(name);
         let there = self.worker_of(&first);
-        // Clients that came to the same worker stay, so that it is the busier one.
-        let mut same = Vec::new();
-        for _ in 0..200 {
-            let client = self.login(name);
-            if self.worker_of(&client) != there {
-                return (first, client);
-            }
-            same.push(client);
-        }
-        panic!("200 clients came to the same worker");
+        // A worker that does not wait for clients leaves them to the other one.
+        there.signal(Signal::SIGSTOP);
+        until("the worker is stopped", || there.status()["State"].starts_with('T').then_some(()));
+        let second = self.login(name);
+        there.signal(Signal::SIGCONT);
+        assert_ne!(self.worker_of(&second), there);
+        (first, second)
     }
 
     /// What it has printed and logged so far.
@@ -259,7 +256,7 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         if thread::panicking() {
             self.end_by_force();
-            eprintln!("--- the daemon said:\n{}", self.log.text());
+            eprintln!("--- the daemon said at last:\n{}", self.log.tail(40));
             return;
         }
         if !self.ended {
@@ -331,6 +328,11 @@ impl Log {
 
     fn text(&self) -> String {
         self.lock().lines.join("\n")
+    }
+
+    fn tail(&self, count: usize) -> String {
+        let lines = self.lock();
+        lines.lines[lines.lines.len().saturating_sub(count)..].join("\n")
     }
 
     fn complete(&self) -> Option<String> {

@@ -40,7 +40,7 @@ const NAMES: [&[u8]; 14] = [
     b"{#}(copy)",
     b".hidden-#",
     b"a  b   #",
-    b"#%41+&;=,$!@",
+    b"#%+&;=,$!@",
     b"-dash #",
     b"back\\#",
     b"st*r?#",

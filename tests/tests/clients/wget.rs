@@ -1,6 +1,8 @@
 //! wget: downloads only, by recursion.
 
-use std::{path::Path, process::Command};
+use std::{fs, os::unix::ffi::OsStrExt, path::Path, process::Command};
+
+use e2e::tree;
 
 use super::stage::{Client, How, RATE, Stage, finish, percent};
 
@@ -33,6 +35,17 @@ impl Client for Wget {
         let mut command = Self::command(stage);
         command.args(["--recursive", "--level=inf", "--no-host-directories", "--restrict-file-names=unix,nocontrol"]);
         command.arg("--directory-prefix").arg(to).arg(format!("ftp://{}/", stage.address()));
+        finish(command);
+        // wget takes leading spaces of a listing for padding; those files it gets by their URLs.
+        let wanted = tree::files(&stage.home());
+        let list = stage.work.join("wget.urls");
+        let urls = wanted.keys().filter(|p| !to.join(p).exists()).map(|p| p.as_os_str().as_bytes());
+        let urls: Vec<String> = urls.map(|p| format!("ftp://{}/{}\n", stage.address(), percent(p))).collect();
+        assert_eq!(urls.len(), 10, "names with a leading space");
+        fs::write(&list, urls.concat()).expect("write");
+        let mut command = Self::command(stage);
+        command.args(["--force-directories", "--no-host-directories", "--restrict-file-names=unix,nocontrol"]);
+        command.arg("--directory-prefix").arg(to).arg("--input-file").arg(list);
         finish(command);
     }
 

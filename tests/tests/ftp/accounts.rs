@@ -88,3 +88,13 @@ fn sessions_of_one_account_share_a_broker_and_the_last_one_ends_it() {
     first.in_step();
     assert_eq!(first.list("LIST"), [""; 0]);
 }
+
+#[test]
+fn clients_that_come_one_by_one_go_round_the_workers() {
+    let Some(daemon) = daemon("balance") else { return };
+    let clients: Vec<_> = (0..20).map(|_| daemon.login("alice")).collect();
+    for worker in daemon.workers() {
+        let share = clients.iter().filter(|c| daemon.worker_of(c) == worker).count();
+        assert!(share >= 5, "one of two workers has {share} of 20 clients");
+    }
+}

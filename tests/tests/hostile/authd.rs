@@ -21,8 +21,15 @@ fn damaged_records_are_fatal() {
     fatal("left over", &[&whole[..], b"x"].concat(), &[]);
     fatal("no such request", &[0xee, 1, 2, 3], &[]);
     fatal("over-long", &[0; 5000], &[]);
-    fatal("empty", b"", &[]);
     fatal("an account's name with a slash", b"\x00\x01\x03a/b\x01x\x00\x7f\x00\x00\x01", &[]);
+}
+
+#[test]
+fn an_empty_record_is_the_end_of_the_link() {
+    let Some(mut scene) = Scene::set("empty") else { return };
+    scene.puppet().send_raw(Link::Authd, b"", &[]);
+    assert_eq!(scene.puppet().receive(Link::Authd, 5000), Came::Ended);
+    scene.unnoticed("empty");
 }
 
 #[test]

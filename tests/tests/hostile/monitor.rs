@@ -238,15 +238,20 @@ fn a_worker_that_hoards_passive_sockets_leaves_some_to_others() {
 
 #[test]
 fn a_flood_of_log_records_drowns_nobody() {
+    /// Lines a child may have written in a second (monitor/src/log.rs).
+    const A_SECOND: u64 = 10_000;
     let Some(mut scene) = Scene::set("log flood") else { return };
     let record = encoded(&log(b"evil=\"\x1b[31m\n<0>kernel: fake\""));
-    for _ in 0..20_000 {
+    let began = std::time::Instant::now();
+    for _ in 0..40_000 {
         if !scene.puppet().send_raw(Link::Monitor, &record, &[]) && !scene.puppet().process.is_alive() {
             break;
         }
     }
     scene.unnoticed("log flood");
+    let most = A_SECOND * (began.elapsed().as_secs() + 2);
     let text = scene.daemon.log();
-    assert!(text.lines().filter(|l| l.contains("evil")).count() < 2000, "floods are dropped");
+    let lines = text.lines().filter(|l| l.contains("evil")).count() as u64;
+    assert!(lines <= most, "{lines} lines passed where {most} may");
     assert!(!text.contains('\x1b') && !text.contains("\n<0>kernel"), "control bytes are escaped");
 }
