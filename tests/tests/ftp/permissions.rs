@@ -4,8 +4,10 @@ use std::fs;
 
 use e2e::{Daemon, Site, root_or_skip, site::EVERY_PERMISSION};
 
-/// What can be tried, and which permissions it takes.
-const ACTS: [(&str, &[&str], fn(&mut e2e::ftp::Client) -> bool); 10] = [
+/// Something to try: what it is called, which permissions it takes, and whether it was done.
+type Act = (&'static str, &'static [&'static str], fn(&mut e2e::ftp::Client) -> bool);
+
+const ACTS: [Act; 10] = [
     ("download", &["read"], |c| c.try_fetch("RETR file").is_ok()),
     ("make a file", &["write"], |c| c.store("STOR new", b"x").is(2)),
     ("replace a file", &["write", "overwrite"], |c| c.store("STOR file", b"x").is(2)),
