@@ -27,10 +27,12 @@ pub(crate) fn link() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Gives a worker a copy of a listener.
+/// Gives a worker a copy of a listener that is open.
 pub(crate) fn offer(worker: &mut WorkerChild, listening: &Listening) -> io::Result<()> {
-    let socket = listening.socket.try_clone()?;
-    worker.send(ToWorker::Listener(Listener { id: listening.id, address: listening.address }), vec![socket]);
+    if let Some(socket) = &listening.socket {
+        let record = ToWorker::Listener(Listener { id: listening.id, address: listening.address });
+        worker.send(record, vec![socket.try_clone()?]);
+    }
     Ok(())
 }
 
@@ -48,7 +50,9 @@ impl Monitor {
         authd.send(ToAuthd::Start(AuthdStart { build: Build::THIS, confine, settings }), Vec::new());
         authd.send(ToAuthd::Users, vec![users]);
         self.authd = Some(authd);
-        self.workers.keys().copied().collect::<Vec<_>>().into_iter().try_for_each(|id| self.link_with_authd(id))
+        let workers: Vec<WorkerId> = self.workers.keys().copied().collect();
+        workers.into_iter().for_each(|id| self.link_with_authd(id));
+        Ok(())
     }
 
     /// Starts the worker of a slot, gives it the listeners, and links it with authd.
@@ -62,15 +66,20 @@ impl Monitor {
             offer(&mut child, listening)?;
         }
         self.workers.insert(id, Worker { child, slot, sessions: Sessions::default(), links: Default::default() });
-        self.link_with_authd(id)
+        self.link_with_authd(id);
+        Ok(())
     }
 
-    fn link_with_authd(&mut self, id: WorkerId) -> io::Result<()> {
-        let (Some(authd), Some(worker)) = (self.authd.as_mut(), self.workers.get_mut(&id)) else { return Ok(()) };
-        let (end_of_authd, end_of_worker) = link()?;
-        authd.send(ToAuthd::AddWorker(id), vec![end_of_authd]);
-        worker.child.send(ToWorker::Authd, vec![end_of_worker]);
-        Ok(())
+    /// A worker that cannot ask authd is of no use, and is ended.
+    fn link_with_authd(&mut self, id: WorkerId) {
+        let (Some(authd), Some(worker)) = (self.authd.as_mut(), self.workers.get_mut(&id)) else { return };
+        match link() {
+            Ok((end_of_authd, end_of_worker)) => {
+                authd.send(ToAuthd::AddWorker(id), vec![end_of_authd]);
+                worker.child.send(ToWorker::Authd, vec![end_of_worker]);
+            }
+            Err(e) => worker.child.kill(&format!("no link to authd: socketpair: {e}")),
+        }
     }
 
     /// Starts a broker for an account, in the account's root directory.
@@ -90,10 +99,8 @@ impl Monitor {
             slots: u16::try_from(self.config.fixed.workers + 1).unwrap_or(256).min(256),
         };
         child.send(ToBroker::Start(start), vec![root]);
-        self.brokers.insert(
-            id,
-            Broker { child, account: account.clone(), user: user.clone(), idle_since: None, stopping: false },
-        );
+        let (account, user) = (account.clone(), user.clone());
+        self.brokers.insert(id, Broker { child, account, user, idle_since: None, stopping: false });
         self.timers.set(BROKER_START, Alarm::BrokerStart(id));
         Ok(id)
     }

@@ -13,12 +13,13 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen,
 /// Connections that may wait for a worker.
 const BACKLOG: i32 = 4096;
 
-/// A bound, listening socket of the configuration.
+/// A listener of the configuration, or one of an earlier one that still has sessions perhaps.
 #[derive(Debug)]
 pub(crate) struct Listening {
     pub id: ListenerId,
     pub address: SocketAddr,
-    pub socket: OwnedFd,
+    /// `None` when a reload has closed it.
+    pub socket: Option<OwnedFd>,
 }
 
 /// A non-blocking TCP socket bound to `address`; of IPv6, to IPv6 alone.

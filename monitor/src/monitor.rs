@@ -51,8 +51,7 @@ pub(crate) struct Worker {
 impl Worker {
     /// Refuses a session that authd vouched for and the worker has not been told of.
     pub fn withdraw(&mut self, session: SessionId) {
-        self.sessions.end(session);
-        self.sessions.refuse();
+        self.sessions.refuse(session);
         self.child.send(ToWorker::GrantRefused(session), Vec::new());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The first death of a process is made good at once; one that dies again soon waits, twice as long each time.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ipc::Record;
 use ipc::link::log::{Event, Level};
@@ -41,82 +41,69 @@ pub(crate) fn reap(m: &mut Monitor) {
 
 fn worker_died(m: &mut Monitor, id: WorkerId, status: WaitStatus) {
     m.hear_worker(id);
-    let Some(mut worker) = m.workers.remove(&id) else { return };
+    let Some(worker) = m.workers.remove(&id) else { return };
     m.authd.iter_mut().for_each(|authd| authd.send(ToAuthd::DropWorker(id), Vec::new()));
     for broker in worker.sessions.brokers() {
         answer::release(m, id, broker, worker.links.contains(&broker));
     }
-    obituary(m, &mut worker.child, status, worker.sessions.len());
-    again(m, worker.slot, worker.child.started);
+    again(m, worker.slot, &worker.child, &obituary(&worker.child, status, worker.sessions.len()));
 }
 
 fn authd_died(m: &mut Monitor, status: WaitStatus) {
     m.hear_authd();
-    let Some(mut authd) = m.authd.take() else { return };
-    obituary(m, &mut authd, status, 0);
-    again(m, 0, authd.started);
+    let Some(authd) = m.authd.take() else { return };
+    again(m, 0, &authd, &obituary(&authd, status, 0));
 }
 
 /// Nothing is started: the next login of the account does that.
 fn broker_died(m: &mut Monitor, id: BrokerId, status: WaitStatus) {
     m.hear_broker(id);
-    let Some(mut broker) = m.brokers.remove(&id) else { return };
+    let Some(broker) = m.brokers.remove(&id) else { return };
     let mut lost = 0;
     for worker in m.workers.values_mut() {
         lost += worker.sessions.count(id);
         worker.links.remove(&id);
-        for session in worker.sessions.lose(id) {
-            worker.withdraw(session);
-        }
+        worker.sessions.lose(id).into_iter().for_each(|session| worker.withdraw(session));
     }
-    if !broker.stopping || lost > 0 {
-        obituary(m, &mut broker.child, status, lost);
+    if m.stage != Stage::Stopping && (!broker.stopping || lost > 0) {
+        m.log.own(Level::Error, Event::Process, obituary(&broker.child, status, lost));
     }
 }
 
-fn obituary<Out: Record, In: Record>(m: &mut Monitor, child: &mut Child<Out, In>, status: WaitStatus, sessions: usize) {
+fn obituary<Out: Record, In: Record>(child: &Child<Out, In>, status: WaitStatus, sessions: usize) -> String {
     let how = match (status.terminating_signal(), status.exit_status()) {
         (Some(signal), _) => format!("signal {signal}"),
         (None, status) => format!("exit status {}", status.unwrap_or(-1)),
     };
-    let reason = child.reason.take();
-    if m.stage == Stage::Starting {
-        let why = reason.unwrap_or_else(|| format!("ended with {how}"));
-        m.failure.get_or_insert_with(|| format!("{} cannot start: {why}", child.name));
-        return;
-    }
-    let level = if m.stage == Stage::Stopping { Level::Debug } else { Level::Error };
-    let reason = reason.map_or_else(String::new, |why| format!(" reason=\"{why}\""));
-    let text = format!(
-        "died process=\"{}\" pid={} how=\"{how}\" sessions={sessions}{reason}",
-        child.name,
-        child.pid.as_raw_nonzero()
-    );
-    m.log.own(level, Event::Process, text);
+    let reason = child.reason.as_ref().map_or_else(String::new, |why| format!(" reason=\"{why}\""));
+    let pid = child.pid.as_raw_nonzero();
+    format!("died process=\"{}\" pid={pid} how=\"{how}\" sessions={sessions}{reason}", child.name)
 }
 
-/// Starts a process again, at once if it is the first time.
-fn again(m: &mut Monitor, slot: usize, started: Instant) {
-    if m.stage != Stage::Serving {
-        return;
-    }
-    let Some(deaths) = m.deaths.get_mut(slot) else { return };
-    if started.elapsed() >= LONG_LIFE {
-        *deaths = 0;
-    }
-    let wait = back_off(*deaths);
-    *deaths = deaths.saturating_add(1);
-    if wait.is_zero() {
-        m.respawn(slot);
-    } else {
-        m.timers.set(wait, Alarm::Respawn(slot));
+/// Starts authd or a worker again, at once if it is the first time; while all are starting, that ends the start instead.
+fn again<Out: Record, In: Record>(m: &mut Monitor, slot: usize, dead: &Child<Out, In>, obituary: &str) {
+    match m.stage {
+        Stage::Starting => {
+            let why = dead.reason.clone().unwrap_or_else(|| obituary.to_owned());
+            m.failure.get_or_insert_with(|| format!("{} cannot start: {why}", dead.name));
+        }
+        Stage::Stopping => {}
+        Stage::Serving => {
+            m.log.own(Level::Error, Event::Process, obituary);
+            let Some(deaths) = m.deaths.get_mut(slot) else { return };
+            *deaths = if dead.started.elapsed() < LONG_LIFE { deaths.saturating_add(1) } else { 1 };
+            match back_off(*deaths) {
+                Duration::ZERO => m.respawn(slot),
+                wait => m.timers.set(wait, Alarm::Respawn(slot)),
+            }
+        }
     }
 }
 
 fn back_off(deaths: u32) -> Duration {
     match deaths {
-        0 => Duration::ZERO,
-        again => FIRST_WAIT.saturating_mul(1 << (again - 1).min(16)).min(LONGEST_WAIT),
+        0 | 1 => Duration::ZERO,
+        again => FIRST_WAIT.saturating_mul(1 << (again - 2).min(16)).min(LONGEST_WAIT),
     }
 }
 
@@ -151,9 +138,9 @@ mod tests {
 
     #[test]
     fn the_first_death_is_made_good_at_once_and_later_ones_wait_longer_up_to_a_limit() {
-        assert_eq!(back_off(0), Duration::ZERO);
-        assert_eq!(back_off(1), FIRST_WAIT);
-        assert_eq!(back_off(3), FIRST_WAIT * 4);
+        assert_eq!(back_off(1), Duration::ZERO);
+        assert_eq!(back_off(2), FIRST_WAIT);
+        assert_eq!(back_off(4), FIRST_WAIT * 4);
         assert_eq!(back_off(u32::MAX), LONGEST_WAIT);
     }
 }

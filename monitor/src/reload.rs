@@ -56,29 +56,37 @@ fn swap(m: &mut Monitor, mut new: Config, users: Users) -> Result<(), String> {
     Ok(())
 }
 
-/// Binds what the new configuration wants and is not bound.
+/// Binds what the new configuration wants and is not open.
 fn bind_new(m: &mut Monitor, new: &Config) -> Result<Vec<Listening>, String> {
     let mut bound = Vec::new();
     for listen in &new.listen {
-        if let Some(address) = listen.address.filter(|address| !m.listeners.iter().any(|old| old.address == *address)) {
-            let socket = listen::listener(address, &listen.place)?;
+        let open = |address: &SocketAddr| m.listeners.iter().any(|old| old.address == *address && old.socket.is_some());
+        if let Some(address) = listen.address.filter(|address| !open(address)) {
+            let socket = Some(listen::listener(address, &listen.place)?);
             bound.push(Listening { id: ListenerId(m.new_id()), address, socket });
         }
     }
     Ok(bound)
 }
 
+/// Gives workers the new listeners, and closes those not wanted any more; their sessions go on.
 fn swap_listeners(m: &mut Monitor, bound: Vec<Listening>) {
-    let wanted: Vec<SocketAddr> = m.config.listen.iter().filter_map(|listen| listen.address).collect();
-    let (kept, dropped): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut m.listeners).into_iter().partition(|old| wanted.contains(&old.address));
-    for worker in m.workers.values_mut() {
-        for new in &bound {
+    for new in &bound {
+        for worker in m.workers.values_mut() {
             if let Err(e) = children::offer(&mut worker.child, new) {
                 m.log.own(Level::Error, Event::Fault, format!("dup: {e}; {} lacks a listener", worker.child.name));
             }
         }
-        dropped.iter().for_each(|old| worker.child.send(ToWorker::CloseListener(old.id), Vec::new()));
     }
-    m.listeners = kept.into_iter().chain(bound).collect();
+    for old in &mut m.listeners {
+        if !m.config.listen.iter().any(|listen| listen.address == Some(old.address)) && old.socket.take().is_some() {
+            let workers = m.workers.values_mut();
+            workers.for_each(|worker| worker.child.send(ToWorker::CloseListener(old.id), Vec::new()));
+        }
+    }
+    m.listeners.extend(bound);
+    // What was closed a hundred listeners ago has no sessions any more, or they do without data connections.
+    let surplus = m.listeners.len().saturating_sub(100);
+    let mut closed = 0..surplus;
+    m.listeners.retain(|listening| listening.socket.is_some() || closed.next().is_none());
 }

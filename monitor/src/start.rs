@@ -72,7 +72,7 @@ fn prepare(config: Config, users: Users, file: Option<PathBuf>) -> Result<Monito
     let mut listeners = Vec::new();
     for (listen, id) in config.listen.iter().zip(1..) {
         if let Some(address) = listen.address {
-            let socket = listen::listener(address, &listen.place)?;
+            let socket = Some(listen::listener(address, &listen.place)?);
             listeners.push(Listening { id: ListenerId(id), address, socket });
         }
     }

@@ -101,8 +101,11 @@ impl Sessions {
         }
     }
 
-    /// A grant was refused instead.
-    pub fn refuse(&mut self) {
+    /// The grant of a session was refused, before its worker was told of it.
+    pub fn refuse(&mut self, session: SessionId) {
+        if self.by_id.contains_key(&session) {
+            self.end(session);
+        }
         self.refused = self.refused.saturating_add(1);
     }
 
@@ -246,7 +249,10 @@ mod tests {
     #[test]
     fn each_refused_grant_may_be_ended_once_and_no_more() {
         let mut sessions = Sessions::default();
-        sessions.refuse();
+        sessions.vouch(SessionId(8), ALICE);
+        sessions.refuse(SessionId(8));
+        sessions.refuse(SessionId(9));
+        assert_eq!((sessions.end(SessionId(8)), sessions.len(), sessions.count(ALICE)), (None, 0, 0));
         assert!(sessions.may_end(SessionId(9)));
         assert_eq!(sessions.end(SessionId(9)), None);
         assert!(!sessions.may_end(SessionId(9)));

@@ -6,7 +6,6 @@
 
 use std::{
     ffi::OsString,
-    fmt::Write as _,
     io::{self, Write as _},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -105,9 +104,8 @@ fn become_program(name: &str, words: &[OsString]) -> String {
     let dir = own.parent().unwrap_or(Path::new("/"));
     let dirs = [dir.to_owned(), dir.join("../sbin"), dir.join("../libexec/caisson")];
     let Some(program) = dirs.iter().map(|dir| dir.join(name)).find(|path| path.is_file()) else {
-        let mut where_to = String::new();
-        dirs.iter().for_each(|dir| drop(write!(where_to, " {}", dir.display())));
-        return format!("no {name} in{where_to}");
+        let dirs: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+        return format!("no {name} in {}", dirs.join(", "));
     };
     let e = process::Command::new(&program).args(words).exec();
     format!("{}: {e}", program.display())

@@ -10,6 +10,7 @@ use ipc::link::monitor_worker::{Granted, ToWorker};
 use ipc::link::{monitor_authd::Grant, monitor_broker::ToBroker};
 use ipc::types::{BrokerId, SessionId, WorkerId};
 
+use super::release;
 use crate::children::link;
 use crate::monitor::{Broker, Monitor, Stage};
 use crate::table::Standing;
@@ -93,7 +94,8 @@ fn hand_over(m: &mut Monitor, id: WorkerId, session: SessionId, broker_id: Broke
             }
             Err(e) => {
                 m.log.own(Level::Error, Event::Fault, format!("socketpair: {e}"));
-                return worker.withdraw(session);
+                worker.withdraw(session);
+                return release(m, id, broker_id, false);
             }
         }
         worker.links.insert(broker_id);
