@@ -19,13 +19,15 @@ mod notify;
 mod peer;
 mod reap;
 mod reload;
-mod serve;
 mod spawn;
 mod start;
 mod table;
 mod timer;
 
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, ExitCode};
 
 use args::Command;
 pub use args::USAGE;
@@ -35,24 +37,36 @@ pub fn run() -> ExitCode {
     let done = args::parse(std::env::args_os().skip(1)).and_then(|command| match command {
         Command::Print(text) => {
             print!("{text}");
-            Ok(ExitCode::SUCCESS)
+            Ok(())
         }
-        Command::Daemon { file, check } => daemon(file, check),
-        Command::Serve(serve) => serve::run(serve),
+        Command::Daemon { file, check, report } => daemon(&file, check, report),
+        Command::Serve(words) => Err(quick_start(words)),
     });
-    done.unwrap_or_else(|why| {
-        eprintln!("caissond: {why}");
-        ExitCode::FAILURE
-    })
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("caissond: {why}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
-fn daemon(file: std::path::PathBuf, check: bool) -> Result<ExitCode, String> {
-    let (config, users) = config::load(&file).map_err(|e| e.to_string())?;
+fn daemon(file: &Path, check: bool, report: bool) -> Result<(), String> {
+    let (config, users) = config::load(file)?;
     if check {
         println!("{}: {} listeners, {} users: valid", file.display(), config.listen.len(), users.len());
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     // A reload comes after the change to the root directory.
     let file = std::path::absolute(file).map_err(|e| e.to_string())?;
-    start::run(config, users, Some(file), |_| {})
+    start::run(config, users, file, report)
+}
+
+/// Becomes `caissonctl serve`, which becomes caissond again; returns only to say why not.
+fn quick_start(words: Vec<OsString>) -> String {
+    let own = std::env::current_exe().unwrap_or_default();
+    let beside = own.parent().unwrap_or(Path::new("/"));
+    let dirs: [PathBuf; 2] = [beside.join("caissonctl"), beside.join("../bin/caissonctl")];
+    let program = dirs.iter().find(|path| path.is_file()).unwrap_or(&dirs[0]);
+    format!("{}: {}", program.display(), process::Command::new(program).arg("serve").args(words).exec())
 }

@@ -81,8 +81,8 @@ pub(crate) enum Stage {
 pub(crate) struct Monitor {
     pub config: Config,
     pub users: Users,
-    /// The configuration file; none in quick start, which has nothing to reload.
-    pub file: Option<PathBuf>,
+    /// The configuration file.
+    pub file: PathBuf,
     /// Started by root: children take on ids of their own.
     pub privileged: bool,
     pub programs: Programs,

@@ -15,12 +15,9 @@ use crate::{children, control};
 
 /// Reloads; the error is one line, and has been logged.
 pub(crate) fn reload(m: &mut Monitor) -> Result<(), String> {
-    let reloaded = match (&m.file, m.stage) {
-        (None, _) => Err("quick start has no configuration to reload".to_owned()),
-        (_, Stage::Starting | Stage::Stopping) => Err("not while starting or stopping".to_owned()),
-        (Some(file), Stage::Serving) => {
-            config::load(file).map_err(|e| e.to_string()).and_then(|(c, users)| swap(m, c, users))
-        }
+    let reloaded = match m.stage {
+        Stage::Starting | Stage::Stopping => Err("not while starting or stopping".to_owned()),
+        Stage::Serving => config::load(&m.file).and_then(|(config, users)| swap(m, config, users)),
     };
     match &reloaded {
         Ok(()) => m.log.own(Level::Info, Event::Process, "reloaded"),

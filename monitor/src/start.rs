@@ -3,8 +3,8 @@
 //! What fails before `ready` is one line naming setting and remedy, exit status 1, and nothing left running.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -28,13 +28,8 @@ const START: Duration = Duration::from_secs(15);
 /// Descriptors wanted: two a session in a worker, and passive sockets.
 const DESCRIPTORS: u64 = 1 << 18;
 
-/// Starts everything, says `ready` by `announce`, and serves until told to stop.
-pub(crate) fn run(
-    config: Config,
-    users: Users,
-    file: Option<PathBuf>,
-    announce: impl FnOnce(&Monitor),
-) -> Result<ExitCode, String> {
+/// Starts everything and serves until told to stop; `report`: says on standard output what is weaker, and `ready`.
+pub(crate) fn run(config: Config, users: Users, file: PathBuf, report: bool) -> Result<(), String> {
     let mut m = prepare(config, users, file)?;
     let started = start(&mut m);
     if let Err(why) = started {
@@ -49,7 +44,10 @@ pub(crate) fn run(
     for weaker in &m.weaker {
         m.log.own(Level::Warning, Event::Process, format!("weaker: {weaker}"));
     }
-    announce(&m);
+    if report {
+        let weaker: String = m.weaker.iter().map(|weaker| format!("  weaker    {weaker}\n")).collect();
+        let _ = writeln!(io::stdout(), "{weaker}ready");
+    }
     m.stage = Stage::Serving;
     m.log.own(Level::Info, Event::Process, "ready");
     notify::send("READY=1");
@@ -57,11 +55,11 @@ pub(crate) fn run(
         m.turn();
     }
     m.log.own(Level::Info, Event::Process, "stopped");
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Everything that can be refused before a process is started.
-fn prepare(config: Config, users: Users, file: Option<PathBuf>) -> Result<Monitor, String> {
+fn prepare(config: Config, users: Users, file: PathBuf) -> Result<Monitor, String> {
     let fault = |call: &'static str| move |e: rustix::io::Errno| format!("{call}: {e}");
     umask(Mode::from_raw_mode(0o077));
     raise_descriptors();

@@ -135,7 +135,10 @@ fn a_value_of_the_wrong_type_or_range_is_named_with_what_was_expected() {
         ("users_file = 1", "duplicate key"),
         ("passive_address = \"::1\"", "4:19: passive_address: expected a string, an IPv4 address, found \"::1\""),
         ("passive_ports = \"9-1\"", "ports from 1024 to 65535, found \"9-1\""),
-        ("control_socket = \"run\"", "4:18: control_socket: expected a string, an absolute path, found \"run\""),
+        (
+            "control_socket = \"run\"",
+            "4:18: control_socket: expected a string, an absolute path, or empty for none, found \"run\"",
+        ),
         ("banner = \"\\u0007\"", "printable"),
         ("performance = 1", "4:1: performance: "),
         (

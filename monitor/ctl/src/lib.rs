@@ -4,6 +4,8 @@
 //! `caissond -n` and `hash-password` is `caisson-authd hash-password`, so that there is one judge of each.
 #![forbid(unsafe_code)]
 
+mod serve;
+
 use std::{
     ffi::OsString,
     io::{self, Write as _},
@@ -26,6 +28,7 @@ usage: caissonctl check [-f file]
        caissonctl hash-password
        caissonctl [-s socket] kick user
        caissonctl [-s socket] reload
+       caissonctl serve dir [--ftp addr:port] [--user name] [--password-file file] [--passive first-last]
        caissonctl [-s socket] status
        caissonctl --version | -h
 ";
@@ -37,6 +40,7 @@ enum Task {
     Print(String),
     Run(&'static str, Vec<OsString>),
     Ask(PathBuf, Command),
+    Serve(serve::Serve),
 }
 
 /// Does what the command line says. Any failure is one line on standard error and exit status 1.
@@ -48,6 +52,7 @@ pub fn run() -> ExitCode {
         }
         Task::Run(program, words) => Err(become_program(program, &words)),
         Task::Ask(socket, command) => ask(&socket, command),
+        Task::Serve(serve) => Err(serve::run(&serve)),
     });
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -74,6 +79,7 @@ fn task(parser: &mut Parser) -> Result<Task, lexopt::Error> {
             Arg::Long("version") => return Ok(Task::Print(format!("caissonctl {}\n", env!("CARGO_PKG_VERSION")))),
             Arg::Short('s') => socket = parser.value()?.into(),
             Arg::Short('f') => file = Some(parser.value()?),
+            Arg::Value(word) if word == "serve" && words.is_empty() => return serve::parse(parser).map(Task::Serve),
             Arg::Value(word) => words.push(word),
             other => return Err(other.unexpected()),
         }
@@ -97,18 +103,21 @@ fn task(parser: &mut Parser) -> Result<Task, lexopt::Error> {
 
 /// Becomes another program of ours; returns only to say why not.
 fn become_program(name: &str, words: &[OsString]) -> String {
-    let own = match std::env::current_exe() {
-        Ok(own) => own,
-        Err(e) => return format!("/proc/self/exe: {e}"),
-    };
+    match find_program(name) {
+        Ok(program) => format!("{}: {}", program.display(), process::Command::new(&program).args(words).exec()),
+        Err(why) => why,
+    }
+}
+
+/// Looks beside us, in ../sbin and in ../libexec/caisson from there.
+fn find_program(name: &str) -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|e| format!("/proc/self/exe: {e}"))?;
     let dir = own.parent().unwrap_or(Path::new("/"));
     let dirs = [dir.to_owned(), dir.join("../sbin"), dir.join("../libexec/caisson")];
-    let Some(program) = dirs.iter().map(|dir| dir.join(name)).find(|path| path.is_file()) else {
+    dirs.iter().map(|dir| dir.join(name)).find(|path| path.is_file()).ok_or_else(|| {
         let dirs: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
-        return format!("no {name} in {}", dirs.join(", "));
-    };
-    let e = process::Command::new(&program).args(words).exec();
-    format!("{}: {e}", program.display())
+        format!("no {name} in {}", dirs.join(", "))
+    })
 }
 
 /// Asks caissond and prints what it says; whether it was done.

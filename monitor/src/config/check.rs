@@ -5,11 +5,11 @@ use std::os::unix::fs::MetadataExt;
 use std::{fs::File, path::Path, thread::available_parallelism};
 
 use ipc::types::{Ids, UserName};
-use nix::unistd::User as SystemUser;
 use rustix::process::geteuid;
 
 use super::keywords::{CONFIG, LISTEN, USER};
-use super::parse::{ConfigError, Source, defaults};
+use super::parse::{Source, defaults};
+use super::value::uid;
 use super::{Config, Entry, User, Users};
 
 /// Longest configuration file, in bytes.
@@ -18,13 +18,13 @@ const LONGEST: u64 = 32 << 20;
 const MOST_USERS: usize = 131_072;
 
 /// Reads caisson.toml(5) at `path` and the users file it names.
-pub fn load(path: &Path) -> Result<(Config, Users), ConfigError> {
+pub fn load(path: &Path) -> Result<(Config, Users), String> {
     let source = read(path, "-f")?;
     let config = judge_config(&source)?;
     let mut users = judge_users(&read(&config.users_file, "users_file")?, &config)?;
     if config.anonymous {
         let account = judge(&config.anonymous_account, &config)
-            .map_err(|(key, why)| ConfigError(format!("{}: anonymous.{key}: {why}", source.file)))?;
+            .map_err(|(key, why)| format!("{}: anonymous.{key}: {why}", source.file))?;
         for name in ["anonymous", "ftp"].iter().filter_map(|name| UserName::new(name.as_bytes())) {
             users.entry(name).or_insert(User { any_password: true, ..account.clone() });
         }
@@ -49,7 +49,7 @@ impl Config {
     }
 }
 
-fn judge_config(source: &Source) -> Result<Config, ConfigError> {
+fn judge_config(source: &Source) -> Result<Config, String> {
     let mut config: Config = defaults(CONFIG);
     for (mut listen, offset) in source.read(CONFIG, ("listen", LISTEN), &mut config)? {
         if config.listen.iter().any(|other| other.address == listen.address) {
@@ -74,17 +74,18 @@ fn judge_config(source: &Source) -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-/// Ids of a system user that runs a process of ours: its primary group only.
-pub(crate) fn system_ids(name: &str) -> Result<Ids, String> {
-    match SystemUser::from_name(name) {
-        Ok(Some(user)) if user.uid.is_root() => Err(format!("{name:?} is root; name a user without rights")),
-        Ok(Some(user)) => Ok(Ids { uid: user.uid.as_raw(), gid: user.gid.as_raw(), groups: Vec::new() }),
-        Ok(None) => Err(format!("the system has no user {name:?}; create it: useradd --system {name}")),
-        Err(errno) => Err(format!("the user {name:?} cannot be looked up: {errno}")),
-    }
+/// Ids of a system user that runs a process of ours, by name or uid: its primary group only.
+fn system_ids(text: &str) -> Result<Ids, String> {
+    let uid = uid(text)?.filter(|uid| *uid != 0).ok_or("expected a user without root's rights")?;
+    let gid = primary_group(uid).unwrap_or(uid);
+    Ok(Ids { uid, gid, groups: Vec::new() })
 }
 
-fn judge_users(source: &Source, config: &Config) -> Result<Users, ConfigError> {
+fn primary_group(uid: u32) -> Option<u32> {
+    nix::unistd::User::from_uid(uid.into()).ok().flatten().map(|user| user.gid.as_raw())
+}
+
+fn judge_users(source: &Source, config: &Config) -> Result<Users, String> {
     let mut users = Users::new();
     for (entry, offset) in source.read(&[], ("user", USER), &mut ())? {
         let user = judge(&entry, config).map_err(|(key, why)| source.error(offset, format!("user.{key}: {why}")))?;
@@ -116,16 +117,15 @@ fn judge(entry: &Entry, config: &Config) -> Result<User, (&'static str, String)>
         None
     };
     wrong.map_or(Ok(()), Err)?;
-    let primary = || SystemUser::from_uid(uid.into()).ok().flatten().map(|user| user.gid.as_raw());
-    let gid = entry.gid.or_else(primary);
+    let gid = entry.gid.or_else(|| primary_group(uid));
     let gid = gid.ok_or_else(|| ("gid", format!("missing; the system has no user {uid} to take it from")))?;
     Ok(User { ids: Some(Ids { uid, gid, groups: entry.groups.clone() }), ..entry.user.clone() })
 }
 
 /// Reads a file that only root, or whoever runs us, may write.
-fn read(path: &Path, setting: &str) -> Result<Source, ConfigError> {
+fn read(path: &Path, setting: &str) -> Result<Source, String> {
     let file = path.display().to_string();
-    let fail = |why: String| ConfigError(format!("{file}: {why} (named by {setting})"));
+    let fail = |why: String| format!("{file}: {why} (named by {setting})");
     let open = File::open(path).map_err(|e| fail(e.to_string()))?;
     let found = open.metadata().map_err(|e| fail(e.to_string()))?;
     if !found.is_file() || found.len() > LONGEST {

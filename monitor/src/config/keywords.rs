@@ -48,7 +48,6 @@ impl<T> Kind<T> {
 }
 
 const PATH: &str = "a string, an absolute path";
-const SYSTEM_USER: &str = "a string, the name of a user of the system";
 const UID: &str = "a uid, or a string, the name of a user of the system";
 const GID: &str = "a gid, or a string, the name of a group of the system";
 const GIDS: &str = "an array of at most 32 gids or names of groups of the system";
@@ -66,11 +65,11 @@ const fn word<T>(section: &'static str, name: &'static str, default: &'static st
 #[rustfmt::skip]
 pub const CONFIG: &[Keyword<Config>] = &[
     word("", "users_file",            "\"/etc/caisson/users.toml\"", Text(PATH, |c, v| set(&mut c.users_file, absolute(v)))),
-    word("", "worker_user",           "\"_caisson\"",       Text(SYSTEM_USER, |c, v| set(&mut c.fixed.worker_user, Some(v.to_owned())))),
-    word("", "authd_user",            "\"_caisson-authd\"", Text(SYSTEM_USER, |c, v| set(&mut c.fixed.authd_user, Some(v.to_owned())))),
+    word("", "worker_user",           "\"_caisson\"",       Id(UID, |c, v| set(&mut c.fixed.worker_user, Some(v.to_owned())))),
+    word("", "authd_user",            "\"_caisson-authd\"", Id(UID, |c, v| set(&mut c.fixed.authd_user, Some(v.to_owned())))),
     word("", "workers",               "0",       Number(0, 128, |c, n| c.fixed.workers = n as u32)),
     word("", "sandbox",               "\"required\"", Text("\"required\" or \"best-effort\"", |c, v| set(&mut c.fixed.best_effort, enforcement(v)))),
-    word("", "control_socket",        "\"/run/caisson/control.sock\"", Text(PATH, |c, v| set(&mut c.fixed.control_socket, absolute(v).map(Some)))),
+    word("", "control_socket",        "\"/run/caisson/control.sock\"", Text("a string, an absolute path, or empty for none", |c, v| set(&mut c.fixed.control_socket, if v.is_empty() { Some(None) } else { absolute(v).map(Some) }))),
     word("", "program_dir",           UNSET,     Text(PATH, |c, v| set(&mut c.fixed.program_dir, absolute(v).map(Some)))),
     word("", "log_level",             "\"info\"", Text("\"error\" or \"warning\" or \"info\" or \"debug\"", |c, v| set(&mut c.log_level, level(v)))),
     word("", "allow_root_accounts",   "false",   Flag(|c, on| c.allow_root_accounts = on)),

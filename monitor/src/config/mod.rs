@@ -15,9 +15,7 @@ use ipc::link::{log::Level, monitor_authd::AuthdSettings, monitor_worker::FtpSet
 use ipc::types::{Blob, Ids, Permissions, UserName};
 
 pub use check::load;
-pub(crate) use check::system_ids;
 pub use keywords::{CONFIG, Keyword, Kind, LISTEN, REQUIRED, UNSET, USER};
-pub use parse::ConfigError;
 pub use value::Ports;
 
 /// Every account by name.
@@ -57,7 +55,7 @@ pub struct Fixed {
     /// 0 has been replaced by the number of CPUs.
     pub workers: u32,
     pub best_effort: bool,
-    /// `None` in quick start.
+    /// `None`: there is none.
     pub control_socket: Option<PathBuf>,
     pub program_dir: Option<PathBuf>,
 }

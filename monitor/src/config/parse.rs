@@ -1,25 +1,14 @@
-//! Walks a TOML document along the keyword tables. Every error has file, line, column, keyword and what was expected.
+//! Walks a TOML document along the keyword tables. Every error is one line:
+//! `file:line:column: keyword: what was expected`.
 //!
 //! Reads: text that `check.rs` read from a file only its owner may write. Knows no keyword by name.
 
-use std::fmt;
+use std::fmt::Display;
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::keywords::{Keyword, Kind, REQUIRED, UNSET};
-
-/// What is wrong with a file, in one line: `file:line:column: keyword: what was expected`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError(pub String);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// A file's name and text.
 pub(super) struct Source {
@@ -32,8 +21,8 @@ pub(super) type Repeated<R> = (&'static str, &'static [Keyword<R>]);
 
 impl Source {
     /// An error at a byte offset of the text.
-    pub fn error(&self, offset: usize, message: impl fmt::Display) -> ConfigError {
-        ConfigError(format!("{}: {message}", self.place(offset)))
+    pub fn error(&self, offset: usize, message: impl Display) -> String {
+        format!("{}: {message}", self.place(offset))
     }
 
     /// `file:line:column` of a byte offset, the column counted in characters from 1.
@@ -50,7 +39,7 @@ impl Source {
         words: &[Keyword<T>],
         repeated: Repeated<R>,
         into: &mut T,
-    ) -> Result<Vec<(R, usize)>, ConfigError> {
+    ) -> Result<Vec<(R, usize)>, String> {
         let document = DeTable::parse(&self.text)
             .map_err(|e| self.error(e.span().map_or(0, |span| span.start), e.message().replace('\n', "; ")))?;
         let mut list = Vec::new();
@@ -73,7 +62,7 @@ impl Source {
         Ok(list)
     }
 
-    fn read_item<R: Default>(&self, item: &Spanned<DeValue<'_>>, (name, words): Repeated<R>) -> Result<R, ConfigError> {
+    fn read_item<R: Default>(&self, item: &Spanned<DeValue<'_>>, (name, words): Repeated<R>) -> Result<R, String> {
         let at = item.span().start;
         let table = item.get_ref().as_table();
         let table = table.ok_or_else(|| self.error(at, format!("{name}: expected a section [[{name}]]")))?;
@@ -93,7 +82,7 @@ impl Source {
         words: &[Keyword<T>],
         others: &[&str],
         into: &mut T,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), String> {
         let name = key.get_ref().as_ref();
         let Some(word) = words.iter().find(|w| w.section == section && w.name == name) else {
             return Err(self.error(key.span().start, unknown(section, name, words, others)));

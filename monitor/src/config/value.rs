@@ -85,7 +85,7 @@ fn id(text: &str, kind: &str, look_up: impl Fn(&str) -> nix::Result<Option<u32>>
     }
     match look_up(text) {
         Ok(Some(id)) => Ok(Some(id)),
-        Ok(None) => Err(format!("the system has no {kind} {text:?}; create it ({kind}add), or give a number")),
+        Ok(None) => Err(format!("the system has no {kind} {text:?}; create it ({kind}add --system), or give a number")),
         Err(errno) => Err(format!("the {kind} {text:?} cannot be looked up: {errno}")),
     }
 }
