@@ -51,11 +51,13 @@ pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     let ended = match arguments.as_slice() {
         [] => serve().map_err(|error| error.to_string()),
-        [command] if command == "hash-password" => hash_password::run().map_err(|error| error.to_string()),
+        [command] if command == "hash-password" => {
+            hash_password::run().map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+        }
         _ => Err(USAGE.to_owned()),
     };
     match ended {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(line) => {
             eprintln!("caisson-authd: {line}");
             ExitCode::FAILURE
@@ -64,20 +66,19 @@ pub fn main() -> ExitCode {
 }
 
 /// Takes the link, gets ready, serves.
-fn serve() -> Result<(), Error> {
+fn serve() -> Result<ExitCode, Error> {
     let link = sandbox::take_link().map_err(Error::Sandbox)?;
     let mut link: AuthdEnd = Channel::from_fd(link).map_err(Error::fault("descriptor 0"))?;
     match start(&mut link) {
         Ok((ready, desk)) => {
             let mut monitor = Outlet::new(link).map_err(Error::fault("ioctl(FIONBIO)"))?;
             monitor.push(FromAuthd::Ready(ready));
-            Server::new(monitor, desk).run()
+            Server::new(monitor, desk).run().map(|()| ExitCode::SUCCESS)
         }
         Err(error) => {
             let why = Blob::cut(error.to_string().as_bytes());
-            // If this cannot be sent either, the line on standard error is all there is.
-            let _ = link.send(&FromAuthd::CannotStart(CannotStart { why }), &[]);
-            Err(error)
+            // The monitor says it; only if it cannot be told, the line on standard error is all there is.
+            link.send(&FromAuthd::CannotStart(CannotStart { why }), &[]).map(|()| ExitCode::FAILURE).map_err(|_| error)
         }
     }
 }
