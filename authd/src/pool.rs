@@ -31,7 +31,7 @@ const NICE: i32 = 5;
 /// Stack of a thread in bytes; argon2 keeps a dozen blocks of 1 KiB there.
 const STACK: usize = 256 << 10;
 /// A thread without work gives its arena back after this long.
-const IDLE: Duration = Duration::from_secs(30);
+const IDLE: Duration = Duration::from_secs(5);
 
 struct Job {
     stored: Arc<Stored>,

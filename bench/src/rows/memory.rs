@@ -58,9 +58,12 @@ fn fill(turn: &Turn<'_>, sessions: &mut Vec<Session>, step: usize) -> Result<()>
     Ok(())
 }
 
+/// What servers keep for a while after logins (caisson-authd(8): 5 seconds) is no part of what sessions cost.
+const REST: Duration = Duration::from_secs(6);
+
 /// The weight in MiB once the server has come to rest.
 fn weigh(turn: &Turn<'_>) -> Result<f64> {
-    thread::sleep(Duration::from_millis(200));
+    thread::sleep(REST);
     proc::settle(turn.server.pid(), Duration::from_secs(3));
     proc::pss(turn.server.pid()).map(|bytes| float(bytes) / float(MIB))
 }
