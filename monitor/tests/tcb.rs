@@ -1,0 +1,183 @@
+//! The trusted base is small, and stays so: how much of our code runs as root, and which crates are linked into it.
+//!
+//! A line of code is one that is not blank, comment, test, import (`use`, `mod`) or attribute, and no row of a table that is data:
+//! keywords of the configuration, and the lists of system calls in sandbox/src/policy. Counted are monitor/src, and of ipc and
+//! sandbox what root links: [`NOT_IN_ROOT`] are modules whose types root never makes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Most lines of code in monitor/src.
+const MONITOR: usize = 1_800;
+/// Most lines of code of ours in root's address space.
+const ROOT: usize = 3_000;
+/// Most lines of a file of monitor/src, tests and comments included.
+const FILE: usize = 300;
+/// Most lines of a function of monitor/src.
+const FUNCTION: usize = 50;
+
+const NOT_IN_ROOT: &[(&str, &str)] = &[
+    ("ipc/src/ledger.rs", "workers count their sessions"),
+    ("ipc/src/link/worker_authd.rs", "root has no end of it"),
+    ("ipc/src/link/worker_broker.rs", "root has no end of it"),
+    ("ipc/src/types/path.rs", "root never sees a client's path"),
+    ("ipc/src/types/secret.rs", "root never sees a password"),
+    ("sandbox/src/attempts.rs", "for tests and selftest, behind a feature the monitor does not have"),
+];
+
+/// Tables and nothing else: every file of this folder but `mod.rs`, which holds the vocabulary.
+const TABLES: &str = "sandbox/src/policy/";
+/// How a keyword's row begins.
+const ROW: &str = "word(\"";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+}
+
+/// Every source file below a folder, by its path from the root of the repository.
+fn sources(folder: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|extension| extension == "rs") {
+                let name = entry.strip_prefix(root()).unwrap().display().to_string();
+                found.insert(name, fs::read_to_string(&entry).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// The lines before the tests.
+fn without_tests(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take_while(|line| line.trim() != "#[cfg(test)]")
+}
+
+fn lines_of_code(text: &str) -> usize {
+    let mut in_import = false;
+    let mut count = 0;
+    for line in without_tests(text).map(str::trim) {
+        let words = line.trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ").trim_start_matches("pub ");
+        let import = in_import || words.starts_with("use ") || words.starts_with("mod ");
+        let other = line.is_empty() || line.starts_with("//") || line.starts_with("#");
+        in_import = import && !line.ends_with(';');
+        count += usize::from(!import && !other && !line.starts_with(ROW));
+    }
+    count
+}
+
+#[test]
+fn the_code_that_runs_as_root_stays_small() {
+    let not_in_root: BTreeSet<&str> = NOT_IN_ROOT.iter().map(|(file, _)| *file).collect();
+    let mut total = 0;
+    for folder in ["monitor/src", "ipc/src", "sandbox/src"] {
+        let files = sources(folder);
+        let table = |name: &str| name.starts_with(TABLES) && !name.ends_with("/mod.rs");
+        let counted = files.iter().filter(|(name, _)| !not_in_root.contains(name.as_str()) && !table(name));
+        let lines: usize = counted.map(|(_, text)| lines_of_code(text)).sum();
+        eprintln!("{folder}: {lines} lines of code");
+        assert!(
+            folder != "monitor/src" || lines <= MONITOR,
+            "monitor/src has {lines} lines of code, {MONITOR} are allowed"
+        );
+        total += lines;
+    }
+    eprintln!("root: {total} lines of code");
+    assert!(total <= ROOT, "root has {total} lines of code of ours, {ROOT} are allowed");
+}
+
+#[test]
+fn what_is_said_not_to_be_in_root_exists_and_is_not_used_by_it() {
+    let monitor = sources("monitor/src");
+    for (file, _) in NOT_IN_ROOT {
+        assert!(root().join(file).is_file(), "{file}");
+    }
+    for (name, text) in &monitor {
+        for used in ["ledger", "worker_authd", "worker_broker", "VirtPath", "Secret", "attempts"] {
+            let used_in =
+                without_tests(text).filter(|line| !line.trim().starts_with("//")).find(|line| line.contains(used));
+            assert!(used_in.is_none(), "{name} uses {used}: {used_in:?}");
+        }
+    }
+}
+
+#[test]
+fn no_file_and_no_function_of_the_root_process_is_long() {
+    for (name, text) in sources("monitor/src") {
+        assert!(text.lines().count() <= FILE, "{name} is longer than {FILE} lines");
+        let mut begun: Option<(usize, String, usize)> = None;
+        for (number, line) in text.lines().enumerate() {
+            let indent = line.len() - line.trim_start().len();
+            if line.trim_start().contains("fn ") && line.ends_with('{') && begun.is_none() {
+                begun = Some((indent, line.trim().to_owned(), number));
+            } else if let Some((at, head, first)) = begun.take_if(|(at, ..)| *at == indent && line.trim() == "}") {
+                let lines = number - first + 1;
+                assert!(lines <= FUNCTION, "{name}: {head} has {lines} lines (indent {at})");
+            }
+        }
+    }
+}
+
+/// The crates of `cargo tree`: those linked, and those that run at build time as or for proc-macros.
+fn tree() -> (BTreeSet<String>, BTreeSet<String>) {
+    let tree = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "-e",
+            "normal",
+            "--no-dedupe",
+            "--prefix",
+            "depth",
+            "--format",
+            " {p}",
+            "-p",
+            "monitor",
+        ])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let (mut linked, mut built) = (BTreeSet::new(), BTreeSet::new());
+    let mut below = usize::MAX;
+    for line in String::from_utf8(tree.stdout).unwrap().lines().skip(1).filter(|line| !line.is_empty()) {
+        let (depth, package) = line.split_once(' ').unwrap();
+        let depth: usize = depth.parse().unwrap();
+        let name = package.split(' ').next().unwrap().to_owned();
+        if depth <= below {
+            below = if package.contains("(proc-macro)") { depth } else { usize::MAX };
+        }
+        if below == usize::MAX {
+            linked.insert(name)
+        } else {
+            built.insert(name)
+        };
+    }
+    (linked, built)
+}
+
+#[test]
+fn root_links_the_crates_it_may_and_no_other() {
+    let list = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tcb.allow")).unwrap();
+    let mut allowed: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut section = "";
+    for line in list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if line.starts_with('[') {
+            section = line;
+            continue;
+        }
+        let (name, reason) = line.split_once(' ').unwrap_or((line, ""));
+        assert!(!reason.trim().is_empty(), "{name} has no reason");
+        assert!(allowed.entry(section).or_default().insert(name.to_owned()), "{name} stands twice");
+    }
+    let (linked, built) = tree();
+    assert_eq!(linked, allowed["[linked]"]);
+    assert_eq!(built, allowed["[proc-macros]"]);
+}
