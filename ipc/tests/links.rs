@@ -103,6 +103,7 @@ fn from_worker() -> Vec<monitor_worker::FromWorker> {
         FromWorker::PassivePool(PassivePool { listener: ListenerId(1), wanted: 8 }),
         FromWorker::ConnectBack(ConnectBack { session: SessionId(1), port: Port::new(2000).unwrap() }),
         FromWorker::SessionEnded(SessionId(1)),
+        FromWorker::Lines(vec![line(), line()]),
     ]
 }
 
@@ -329,7 +330,7 @@ fn variants<R>(samples: &[R]) -> usize {
 #[test]
 fn every_record_of_the_monitor_worker_link_holds() {
     assert_eq!(variants(&to_worker()), 11);
-    assert_eq!(variants(&from_worker()), 6);
+    assert_eq!(variants(&from_worker()), 7);
     hold(to_worker());
     hold(from_worker());
 }

@@ -76,7 +76,9 @@ impl Worker {
             if self.hub.now >= self.hub.due {
                 self.expire();
             }
-            self.send_log();
+            if self.hub.log.due().is_some_and(|due| due <= self.hub.now) {
+                self.send_log();
+            }
             if let Some(why) = self.hub.fatal.take() {
                 return Err(why);
             }
@@ -351,12 +353,12 @@ impl Worker {
     }
 
     fn send_log(&mut self) {
-        if self.hub.log.due().is_none_or(|due| due > self.hub.now) {
-            return;
-        }
         while !self.hub.monitor.is_congested() {
-            let Some(line) = self.hub.log.take() else { break };
-            self.hub.tell_monitor(FromWorker::Log(line), None);
+            let lines = self.hub.log.take();
+            if lines.is_empty() {
+                break;
+            }
+            self.hub.tell_monitor(FromWorker::Lines(lines), None);
         }
     }
 
@@ -366,9 +368,7 @@ impl Worker {
         for key in keys {
             self.with(key, |session, hub| session.deliver(Event::Farewell("The server stops."), hub));
         }
-        while let Some(line) = self.hub.log.take() {
-            self.hub.tell_monitor(FromWorker::Log(line), None);
-        }
+        self.send_log();
     }
 }
 

@@ -4,14 +4,20 @@
 use std::{collections::VecDeque, fmt};
 
 use ipc::{
-    link::log::{Event, Level, LogRecord},
+    Record,
+    link::{
+        log::{Event, Level, LogRecord},
+        monitor_worker::FromWorker,
+    },
     types::{Blob, SessionId},
 };
 
 /// Lines of ordinary events wait at most this long, in milliseconds.
 pub const LINGER_MS: u64 = 100;
-/// So many are sent at once when they are there earlier.
+/// So many are sent when they are there earlier.
 const BATCH: usize = 64;
+/// The most that a line takes in a record beside its text, in bytes; the record itself takes less than one of these.
+const OVERHEAD: usize = 16;
 /// Most lines held when the monitor does not take them.
 const MOST: usize = 4096;
 /// Lines a second that clients can cause without being logged in.
@@ -53,13 +59,21 @@ impl Log {
         }
     }
 
-    /// The next line to send.
-    pub fn take(&mut self) -> Option<LogRecord> {
-        let line = self.lines.pop_front();
-        if line.is_none() {
+    /// The next lines to send: as many as one record holds, oldest first; none when there are none.
+    pub fn take(&mut self) -> Vec<LogRecord> {
+        let mut room = FromWorker::CAP - OVERHEAD;
+        let mut fit = 0;
+        for line in &self.lines {
+            let bytes = line.text.as_bytes().len() + OVERHEAD;
+            if bytes > room {
+                break;
+            }
+            (room, fit) = (room - bytes, fit + 1);
+        }
+        if fit == self.lines.len() {
             self.urgent = false;
         }
-        line
+        self.lines.drain(..fit).collect()
     }
 
     fn allows(&mut self, now: u64) -> bool {
@@ -94,9 +108,24 @@ mod tests {
         }
         log.add(Level::Info, Event::Transfer, None, format_args!("kept"), 5000);
         log.add(Level::Info, Event::Connect, None, format_args!("x"), 6000);
-        let lines: Vec<LogRecord> = std::iter::from_fn(|| log.take()).collect();
+        let lines: Vec<LogRecord> =
+            std::iter::from_fn(|| Some(log.take()).filter(|l| !l.is_empty())).flatten().collect();
         assert_eq!(lines.len(), 200 + 1 + 2);
         assert!(lines.iter().any(|line| line.text.to_string().ends_with("lines=800")));
+    }
+
+    #[test]
+    fn the_longest_lines_fit_a_record() {
+        let mut log = Log::default();
+        for _ in 0..5 {
+            log.add(Level::Error, Event::Transfer, Some(SessionId(u32::MAX)), format_args!("{}", "x".repeat(1536)), 0);
+        }
+        let mut buffer = vec![0; FromWorker::CAP];
+        for expected in [2, 2, 1, 0] {
+            let lines = log.take();
+            assert_eq!(lines.len(), expected);
+            assert!(ipc::wire::encode(&FromWorker::Lines(lines), &mut buffer).is_some());
+        }
     }
 
     #[test]

@@ -171,6 +171,8 @@ pub enum FromWorker {
     /// A session that was granted (or refused by `GrantRefused`: not needed then) has ended. When it was the
     /// account's last on this worker, the link to the broker is closed by both sides.
     SessionEnded(SessionId),
+    /// Lines for the log that were gathered for a moment, oldest first: one record and one waking of root for all.
+    Lines(Vec<LogRecord>),
 }
 
 impl Record for ToWorker {
@@ -198,6 +200,7 @@ impl Record for FromWorker {
             FromWorker::Ready(_)
             | FromWorker::CannotStart(_)
             | FromWorker::Log(_)
+            | FromWorker::Lines(_)
             | FromWorker::PassivePool(_)
             | FromWorker::SessionEnded(_) => NONE,
         }
