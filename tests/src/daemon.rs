@@ -84,9 +84,13 @@ impl Daemon {
 
     /// Runs a command that becomes a monitor.
     fn spawn(site: Site, mut command: Command) -> Self {
+        // One for the tests themselves is not for it.
+        if !command.get_envs().any(|(name, _)| name == "NOTIFY_SOCKET") {
+            command.env_remove("NOTIFY_SOCKET");
+        }
         // Whatever the monitor leaves behind becomes our child, so it can be found and ended.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).expect("become subreaper");
-        command.env_remove("NOTIFY_SOCKET").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|cause| panic!("start {command:?}: {cause}"));
         let log = Log::default();
         log.follow(child.stdout.take().expect("piped"));

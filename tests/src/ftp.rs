@@ -350,6 +350,17 @@ pub fn accept(listener: &TcpListener) -> TcpStream {
     data(accepted.0)
 }
 
+/// Connects from a loopback address of choice.
+#[must_use]
+pub fn connect_from(source: &str, to: SocketAddr) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("socket");
+    let source: IpAddr = source.parse().expect("an address");
+    bind(&socket, &SocketAddr::new(source, 0)).expect("bind");
+    connect(&socket, &to).expect("connect");
+    data(TcpStream::from(socket))
+}
+
 /// Gives a data connection the time-outs all waits have.
 #[must_use]
 pub fn data(connection: TcpStream) -> TcpStream {

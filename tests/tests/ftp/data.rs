@@ -183,22 +183,12 @@ fn whoever_takes_the_port_from_another_address_gets_nothing() {
     daemon.put("alice", "secret", b"for alice only");
     let mut client = daemon.login("alice");
     let address = client.epsv();
-    let thief = connect_from("127.0.0.66", address);
+    let thief = ftp::connect_from("127.0.0.66", address);
     let connection = ftp::data(TcpStream::connect(address).expect("connect"));
     client.expect("RETR secret", &[150, 125]);
     assert_eq!(ftp::drain(connection), b"for alice only");
     client.expect_reply(&[226]);
     assert!(!gets_a_byte(thief), "the thief got data");
-}
-
-/// Connects from a loopback address of choice.
-fn connect_from(source: &str, to: std::net::SocketAddr) -> TcpStream {
-    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
-    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("socket");
-    let source: std::net::IpAddr = source.parse().expect("an address");
-    bind(&socket, &std::net::SocketAddr::new(source, 0)).expect("bind");
-    connect(&socket, &to).expect("connect");
-    ftp::data(TcpStream::from(socket))
 }
 
 fn gets_a_byte(mut stream: TcpStream) -> bool {

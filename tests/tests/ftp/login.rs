@@ -1,6 +1,6 @@
 //! USER, PASS, QUIT, REIN, and what works before them (RFC 959 4.1.1, RFC 2389, RFC 2577 5).
 
-use e2e::{Daemon, Site, root_or_skip};
+use e2e::{Daemon, Site, ftp::Client, root_or_skip};
 
 use crate::daemon;
 
@@ -167,4 +167,33 @@ fn a_silent_client_is_told_421_when_its_time_is_over() {
     assert!(stranger.ends().is_empty());
     idle.expect_reply(&[421]);
     assert!(idle.ends().is_empty());
+}
+
+#[test]
+fn limits_of_sessions_hold_across_workers_and_are_told() {
+    if !root_or_skip("limits") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("max_sessions = 4").set("max_sessions_per_account = 2");
+    let daemon = Daemon::start(site);
+    let alices = daemon.login_at_two_workers("alice");
+    let mut third = daemon.connect();
+    third.expect("USER alice", &[331]);
+    third.expect("PASS correct horse", &[421, 530]);
+    let bobs = daemon.login_at_two_workers("bob");
+    let mut fifth = Client::connect_silently(daemon.address());
+    let told = fifth.reply();
+    if told.code == 220 {
+        fifth.expect("USER bob", &[331, 421]);
+        fifth.expect("PASS battery staple", &[421, 530]);
+    } else {
+        assert_eq!(told.code, 421);
+    }
+    drop((alices, bobs));
+    e2e::until("there is room again", || {
+        let mut client = Client::connect_silently(daemon.address());
+        let greeted = client.reply_or_end()?.code == 220;
+        (greeted && client.ask("USER alice").code == 331 && client.ask("PASS correct horse").code == 230).then_some(())
+    });
 }

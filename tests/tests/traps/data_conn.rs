@@ -1,0 +1,89 @@
+//! Data connections: when 226 leaves, how many ports a session holds, who may connect (RFC 959 3.2 and 5.2, RFC 2577).
+
+use std::{io::Read, net::TcpStream, thread, time::Duration};
+
+use e2e::ftp;
+
+use crate::{daemon, sparse};
+
+#[test]
+fn t05_226_leaves_only_after_the_end_of_the_data_connection() {
+    let Some(daemon) = daemon("T05") else { return };
+    sparse(&daemon, "five", 5 << 20);
+    sparse(&daemon, "empty", 0);
+    let mut client = daemon.login("alice");
+    for (line, size) in [("RETR five", 5 << 20), ("RETR empty", 0), ("LIST", 1)] {
+        let mut connection = client.passive();
+        client.expect(line, &[150, 125]);
+        let reader = thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let mut part = vec![0; 256 << 10];
+            // Slow on the data connection, quick on control.
+            loop {
+                thread::sleep(Duration::from_millis(10));
+                match connection.read(&mut part).expect("read") {
+                    0 => return bytes.len(),
+                    count => bytes.extend_from_slice(&part[..count]),
+                }
+            }
+        });
+        client.expect_reply(&[226]);
+        // Once 226 is there, everything and the end are in the client's kernel.
+        let began = std::time::Instant::now();
+        let got = reader.join().expect("the reader");
+        assert!(got >= size && began.elapsed() < Duration::from_secs(2), "{line}: {got} bytes");
+    }
+}
+
+#[test]
+fn t06_a_session_holds_one_passive_port_however_often_it_asks() {
+    if !e2e::root_or_skip("T06") {
+        return;
+    }
+    let mut site = e2e::Site::new();
+    site.passive = (18_100, 18_109);
+    let daemon = e2e::Daemon::start(site);
+    let mut client = daemon.login("alice");
+    let first = client.epsv();
+    for turn in 0..200 {
+        if turn % 2 == 0 {
+            client.pasv()
+        } else {
+            client.epsv()
+        };
+    }
+    assert_eq!(client.list("LIST"), [""; 0]);
+    let mut others: Vec<_> = (0..4).map(|_| daemon.login("bob")).collect();
+    for other in &mut others {
+        assert_eq!(other.list("LIST"), [""; 0], "another session gets a port");
+    }
+    if let Ok(mut stray) = TcpStream::connect(first) {
+        stray.set_read_timeout(Some(Duration::from_millis(200))).expect("setsockopt");
+        assert!(!matches!(stray.read(&mut [0; 1]), Ok(1)), "an earlier port serves nobody");
+    }
+}
+
+#[test]
+fn t07_whoever_reaches_the_port_first_from_elsewhere_gets_and_gives_nothing() {
+    let Some(daemon) = daemon("T07") else { return };
+    daemon.put("alice", "f", b"for alice");
+    let mut client = daemon.login("alice");
+    let address = client.epsv();
+    let mut thief = ftp::connect_from("127.0.0.2", address);
+    let connection = ftp::data(TcpStream::connect(address).expect("connect"));
+    client.expect("RETR f", &[150, 125]);
+    assert_eq!(ftp::drain(connection), b"for alice");
+    client.expect_reply(&[226]);
+    let mut byte = [0; 1];
+    assert!(!matches!(thief.read(&mut byte), Ok(1)), "the thief got a byte");
+
+    let address = client.epsv();
+    let mut thief = ftp::connect_from("127.0.0.2", address);
+    let _ = std::io::Write::write_all(&mut thief, b"poison");
+    let mut connection = ftp::data(TcpStream::connect(address).expect("connect"));
+    client.expect("STOR g", &[150, 125]);
+    std::io::Write::write_all(&mut connection, b"genuine").expect("send");
+    drop(connection);
+    client.expect_reply(&[226]);
+    assert_eq!(std::fs::read(daemon.home("alice", "g")).expect("read"), b"genuine");
+}
