@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, CWD, Mode, chmodat, mkdir, unlink};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use rustix::net::{accept_with, bind, connect, listen, socket_with};
-use rustix::process::geteuid;
+use rustix::process::{Pid, geteuid, getpid};
 
 use crate::monitor::{CONTROL, Monitor};
 use crate::{answer::sessions_of, peer::Peer, reload};
@@ -132,15 +132,13 @@ pub(crate) fn kick(m: &mut Monitor, user: &UserName) -> usize {
 }
 
 fn status(m: &Monitor) -> Vec<String> {
-    let line = |name: &str, pid: rustix::process::Pid, sessions: usize| {
-        format!("{name} pid {} sessions {sessions}", pid.as_raw_nonzero())
-    };
+    let line = |name: &str, pid: Pid, sessions: usize| format!("{name} pid {} sessions {sessions}", pid.as_raw_pid());
     let total = m.workers.values().map(|worker| worker.sessions.len()).sum();
     let workers = m.workers.values().map(|w| line(&w.child.name, w.child.pid, w.sessions.len()));
     let brokers = m.brokers.iter().map(|(&id, b)| line(&b.child.name, b.child.pid, sessions_of(m, id)));
-    let mut lines = vec![line("monitor", rustix::process::getpid(), total)];
-    lines
-        .extend(m.authd.iter().map(|authd| line("authd", authd.pid, total)).chain(workers).chain(brokers.take(LISTED)));
+    let mut lines = vec![line("monitor", getpid(), total)];
+    let authd = m.authd.iter().map(|authd| line("authd", authd.pid, total));
+    lines.extend(authd.chain(workers).chain(brokers.take(LISTED)));
     if m.brokers.len() > LISTED {
         lines.push(format!("and {} brokers more", m.brokers.len() - LISTED));
     }

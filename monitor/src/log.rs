@@ -21,7 +21,8 @@ const A_SECOND: u32 = 10_000;
 /// Where lines go.
 #[derive(Debug)]
 pub(crate) struct Log {
-    least: Level,
+    /// Only records of at least this level are written.
+    pub least: Level,
     priorities: bool,
     lost: u64,
 }
@@ -53,11 +54,6 @@ impl Log {
     /// Writes records of at least this level.
     pub fn new(least: Level) -> Self {
         Log { least, priorities: std::env::var_os("JOURNAL_STREAM").is_some(), lost: 0 }
-    }
-
-    /// After a reload.
-    pub fn set_level(&mut self, least: Level) {
-        self.least = least;
     }
 
     /// A line of the monitor's own.
@@ -95,16 +91,15 @@ impl Log {
     }
 
     fn format(&self, now: SystemTime, name: &str, record: &LogRecord) -> String {
-        let (level, priority) = match record.level {
-            Level::Error => ("error", 3),
-            Level::Warning => ("warning", 4),
-            Level::Info => ("info", 6),
-            Level::Debug => ("debug", 7),
-        };
-        let mut line = if self.priorities { format!("<{priority}>") } else { String::new() };
-        let _ = write!(line, "{} {level} ", humantime::format_rfc3339_millis(now));
+        let mut line = String::new();
+        if self.priorities {
+            // Those of syslog(3).
+            let priority = 3 + record.level as u8 + u8::from(record.level >= Level::Info);
+            let _ = write!(line, "<{priority}>");
+        }
+        let _ = write!(line, "{} {} ", humantime::format_rfc3339_millis(now), words(record.level));
         escape(name.as_bytes(), &mut line);
-        let _ = write!(line, ": {}", kebab(record.event));
+        let _ = write!(line, ": {}", words(record.event));
         if let Some(session) = record.session {
             let _ = write!(line, " session={session}");
         }
@@ -125,15 +120,13 @@ fn escape(bytes: &[u8], line: &mut String) {
     }
 }
 
-/// The event's name in caissond(8).
-fn kebab(event: Event) -> String {
-    let mut name = String::new();
-    for letter in format!("{event:?}").chars() {
-        if letter.is_uppercase() && !name.is_empty() {
-            name.push('-');
-        }
-        name.push(letter.to_ascii_lowercase());
+/// The name of a level or event in caissond(8): `LoginFailed` is `login-failed`.
+fn words(variant: impl std::fmt::Debug) -> String {
+    let mut name = format!("{variant:?}");
+    if let Some(second) = name.rfind(char::is_uppercase).filter(|&at| at > 0) {
+        name.insert(second, '-');
     }
+    name.make_ascii_lowercase();
     name
 }
 

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use ipc::link::Ready;
 use ipc::link::log::{Event, Level};
 use ipc::link::monitor_authd::{FromAuthd, ToAuthd};
 use ipc::link::monitor_broker::{FromBroker, ToBroker};
 use ipc::link::monitor_worker::{FromWorker, ToWorker};
-use ipc::link::{CannotStart, Ready};
 use ipc::types::{BrokerId, SessionId, UserName, WorkerId};
-use ipc::{Breach, Received, Record};
+use ipc::{Breach, Received};
 use nix::sys::signalfd::SignalFd;
 use rustix::{event::Timespec, event::epoll, io::Errno, process::Signal};
 
@@ -198,8 +198,11 @@ impl Monitor {
         let Some(authd) = self.authd.as_mut() else { return Ok(()) };
         table::of_authd(&record).permit(authd.ready, false)?;
         match record {
-            FromAuthd::Ready(ready) => is_ready(authd, &ready, &mut self.weaker),
-            FromAuthd::CannotStart(last) => cannot_start(authd, &last),
+            FromAuthd::Ready(ready) => {
+                authd.ready = true;
+                self.note_weaker(&ready);
+            }
+            FromAuthd::CannotStart(last) => authd.kill(&last.why.to_string()),
             FromAuthd::Log(record) => self.log.child(&authd.name, &mut authd.gate, &record),
             FromAuthd::Grant(grant) => answer::answer_grant(self, grant),
             FromAuthd::WorkerBreach(worker) => self.end_worker(worker, "broke the contract of its link to authd"),
@@ -216,8 +219,11 @@ impl Monitor {
         let Some(worker) = self.workers.get_mut(&id) else { return Ok(()) };
         table::of_worker(&received.record).permit(worker.child.ready, vouched)?;
         match received.record {
-            FromWorker::Ready(ready) => is_ready(&mut worker.child, &ready, &mut self.weaker),
-            FromWorker::CannotStart(last) => cannot_start(&mut worker.child, &last),
+            FromWorker::Ready(ready) => {
+                worker.child.ready = true;
+                self.note_weaker(&ready);
+            }
+            FromWorker::CannotStart(last) => worker.child.kill(&last.why.to_string()),
             FromWorker::Log(record) => self.log.child(&worker.child.name, &mut worker.child.gate, &record),
             FromWorker::Lines(records) => {
                 records.iter().for_each(|r| self.log.child(&worker.child.name, &mut worker.child.gate, r));
@@ -234,10 +240,11 @@ impl Monitor {
         table::of_broker(&record).permit(broker.child.ready, false)?;
         match record {
             FromBroker::Ready(ready) => {
-                is_ready(&mut broker.child, &ready, &mut self.weaker);
+                broker.child.ready = true;
+                self.note_weaker(&ready);
                 answer::grant_waiting(self, id);
             }
-            FromBroker::CannotStart(last) => cannot_start(&mut broker.child, &last),
+            FromBroker::CannotStart(last) => broker.child.kill(&last.why.to_string()),
             FromBroker::Log(record) => self.log.child(&broker.child.name, &mut broker.child.gate, &record),
             FromBroker::WorkerBreach(worker) => self.end_worker(worker, "broke the contract of its link to a broker"),
         }
@@ -253,6 +260,15 @@ impl Monitor {
         now(self)
     }
 
+    /// Remembers what holds less than designed; each sentence is logged once, at start together (start.rs).
+    fn note_weaker(&mut self, ready: &Ready) {
+        for what in ready.weaker.to_string().split("; ").filter(|what| !what.is_empty()) {
+            if self.weaker.len() < 64 && self.weaker.insert(what.to_owned()) && self.stage == Stage::Serving {
+                self.log.own(Level::Warning, Event::Process, format!("weaker: {what}"));
+            }
+        }
+    }
+
     /// Kills a worker; reap.rs starts another in its place.
     pub fn end_worker(&mut self, id: WorkerId, why: &str) {
         if let Some(worker) = self.workers.get_mut(&id) {
@@ -261,13 +277,4 @@ impl Monitor {
             worker.child.kill(why);
         }
     }
-}
-
-fn is_ready<Out: Record, In: Record>(child: &mut Child<Out, In>, ready: &Ready, weaker: &mut BTreeSet<String>) {
-    child.ready = true;
-    weaker.extend(ready.weaker.to_string().split("; ").filter(|what| !what.is_empty()).map(str::to_owned));
-}
-
-fn cannot_start<Out: Record, In: Record>(child: &mut Child<Out, In>, last: &CannotStart) {
-    child.reason = Some(last.why.to_string());
 }

@@ -76,7 +76,7 @@ fn obituary<Out: Record, In: Record>(child: &Child<Out, In>, status: WaitStatus,
         (None, status) => format!("exit status {}", status.unwrap_or(-1)),
     };
     let reason = child.reason.as_ref().map_or_else(String::new, |why| format!(" reason=\"{why}\""));
-    let pid = child.pid.as_raw_nonzero();
+    let pid = child.pid.as_raw_pid();
     format!("died process=\"{}\" pid={pid} how=\"{how}\" sessions={sessions}{reason}", child.name)
 }
 

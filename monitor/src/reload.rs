@@ -36,7 +36,7 @@ fn swap(m: &mut Monitor, mut new: Config, users: Users) -> Result<(), String> {
         new.fixed = m.config.fixed.clone();
     }
     m.config = new;
-    m.log.set_level(m.config.log_level);
+    m.log.least = m.config.log_level;
     swap_listeners(m, bound);
     for worker in m.workers.values_mut() {
         worker.child.send(ToWorker::Settings(m.config.ftp.clone()), Vec::new());

@@ -52,7 +52,7 @@ pub(crate) struct Child<Out, In> {
     /// Why we ended it, or its own last word.
     pub reason: Option<String>,
     pub gate: Gate,
-    peer: Peer<Out, In>,
+    pub peer: Peer<Out, In>,
 }
 
 impl<Out: Record, In: Record> Child<Out, In> {
@@ -78,11 +78,6 @@ impl<Out: Record, In: Record> Child<Out, In> {
             self.kill(&why);
             None
         })
-    }
-
-    /// Whether answers wait for it to read.
-    pub fn behind(&self) -> bool {
-        self.peer.behind()
     }
 
     /// Ends it at once; reap.rs tidies up after it.

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -35,7 +36,7 @@ pub(crate) fn run(config: Config, users: Users, file: PathBuf, report: bool) -> 
     if let Err(why) = started {
         reap::kill_everybody(&mut m, "the start failed");
         m.stage = Stage::Stopping;
-        m.log.set_level(Level::Error);
+        m.log.least = Level::Error;
         while !reap::nobody_left(&m) {
             m.turn();
         }
@@ -60,13 +61,10 @@ pub(crate) fn run(config: Config, users: Users, file: PathBuf, report: bool) -> 
 
 /// Everything that can be refused before a process is started.
 fn prepare(config: Config, users: Users, file: PathBuf) -> Result<Monitor, String> {
-    let fault = |call: &'static str| move |e: rustix::io::Errno| format!("{call}: {e}");
     umask(Mode::from_raw_mode(0o077));
     raise_descriptors();
     let programs = Programs::find(config.fixed.program_dir.as_deref())?;
-    let epoll = Rc::new(epoll::create(CreateFlags::CLOEXEC).map_err(fault("epoll_create1"))?);
-    let signals = block_signals().map_err(|e| format!("signalfd: {e}"))?;
-    epoll::add(&*epoll, &signals, EventData::new_u64(SIGNALS.into()), EventFlags::IN).map_err(fault("epoll_ctl"))?;
+    let (epoll, signals) = events().map_err(|e| format!("epoll or signalfd: {e}"))?;
     let mut listeners = Vec::new();
     for (listen, id) in config.listen.iter().zip(1..) {
         if let Some(address) = listen.address {
@@ -121,14 +119,17 @@ fn start(m: &mut Monitor) -> Result<(), String> {
     Err(m.failure.take().unwrap_or_else(|| "told to stop while starting".to_owned()))
 }
 
-/// Signals become events; children inherit that, so that a Ctrl-C on the terminal reaches the monitor alone.
-fn block_signals() -> nix::Result<SignalFd> {
+/// What is waited on. Signals become events; children inherit that, so that a Ctrl-C on the terminal reaches the monitor alone.
+fn events() -> io::Result<(Rc<OwnedFd>, SignalFd)> {
     let mut signals = SigSet::empty();
     for signal in [Signal::SIGCHLD, Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
         signals.add(signal);
     }
     signals.thread_block()?;
-    SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+    let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+    epoll::add(&epoll, &signals, EventData::new_u64(SIGNALS.into()), EventFlags::IN)?;
+    Ok((Rc::new(epoll), signals))
 }
 
 /// As many descriptors as we may have, for workers inherit the limit.

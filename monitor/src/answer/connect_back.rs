@@ -22,7 +22,7 @@ pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBac
     } else if lost {
         // Its broker is gone and the worker has not seen that yet.
         Err(Errno::CONNABORTED)
-    } else if worker.child.behind() {
+    } else if worker.child.peer.behind() {
         Err(Errno::AGAIN)
     } else {
         let ours = |local: SocketAddr| m.listeners.iter().any(|listening| serves(listening.address, local));

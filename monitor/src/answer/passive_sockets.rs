@@ -26,7 +26,7 @@ pub(crate) fn answer_passive_pool(m: &mut Monitor, id: WorkerId, ask: PassivePoo
     let ports = m.config.passive_ports;
     let most = wanted.min(batch(ports, m.config.fixed.workers));
     // A listener may have gone by a reload; and a worker that does not read what it asked for gets no more of it.
-    let listener = m.listeners.iter().find(|listening| listening.id == ask.listener && !worker.child.behind());
+    let listener = m.listeners.iter().find(|listening| listening.id == ask.listener && !worker.child.peer.behind());
     let sockets = listener.map_or_else(Vec::new, |listener| bind_some(listener.address.ip(), ports, most));
     worker.child.send(ToWorker::PassivePool(PassiveSockets { listener: ask.listener }), sockets);
     Ok(())
