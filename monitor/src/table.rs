@@ -32,8 +32,7 @@ pub(crate) fn of_worker(record: &FromWorker) -> Row {
     match record { //                  phase     rule                                  how often, and answered in
         FromWorker::Ready(_) =>        Row(Starting, "Ready comes first"),             // once; monitor.rs
         FromWorker::CannotStart(_) =>  Row(Starting, "CannotStart comes first"),       // once; monitor.rs
-        FromWorker::Log(_) =>          Row(Any,      "Log"),                           // freely, a flood is dropped; log.rs
-        FromWorker::Lines(_) =>        Row(Any,      "Lines"),                         // freely, a flood is dropped; log.rs
+        FromWorker::Log(_) | FromWorker::Lines(_) => Row(Any, "Log"),                  // freely, a flood is dropped; log.rs
         FromWorker::PassivePool(_) =>  Row(Serving,  "PassivePool follows Ready"),     // while answers are read; answer/passive_sockets.rs
         FromWorker::ConnectBack(_) =>  Row(Vouched,  "ConnectBack is for a vouched session of its own"), // while answers are read; answer/connect_back.rs
         FromWorker::SessionEnded(_) => Row(Vouched,  "SessionEnded is for a vouched session of its own"), // once a session; answer/session_ended.rs
