@@ -225,7 +225,9 @@ impl Monitor {
             }
             FromWorker::CannotStart(last) => worker.child.kill(&last.why.to_string()),
             FromWorker::Log(record) => self.log.child(&worker.child.name, &mut worker.child.gate, &record),
-            FromWorker::Lines(all) => all.iter().for_each(|r| self.log.child(&worker.child.name, &mut worker.child.gate, r)),
+            FromWorker::Lines(v) => {
+                v.iter().for_each(|r| self.log.child(&worker.child.name, &mut worker.child.gate, r))
+            }
             FromWorker::PassivePool(ask) => answer::answer_passive_pool(self, id, ask)?,
             FromWorker::ConnectBack(ask) => answer::answer_connect_back(self, id, ask, &received.fds),
             FromWorker::SessionEnded(session) => answer::answer_session_ended(self, id, session),
