@@ -92,7 +92,13 @@ fn sessions_of_one_account_share_a_broker_and_the_last_one_ends_it() {
 #[test]
 fn clients_that_come_one_by_one_go_round_the_workers() {
     let Some(daemon) = daemon("balance") else { return };
-    let clients: Vec<_> = (0..20).map(|_| daemon.login("alice")).collect();
+    let come = || {
+        // A worker that is busy leaves clients to the other one: here both wait.
+        let waits = |w: &e2e::procs::Process| w.status().get("State").is_some_and(|s| s.starts_with('S'));
+        e2e::until("both workers wait", || daemon.workers().iter().all(waits).then_some(()));
+        daemon.login("alice")
+    };
+    let clients: Vec<_> = (0..20).map(|_| come()).collect();
     for worker in daemon.workers() {
         let share = clients.iter().filter(|c| daemon.worker_of(c) == worker).count();
         assert!(share >= 5, "one of two workers has {share} of 20 clients");
