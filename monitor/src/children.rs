@@ -14,6 +14,7 @@ use ipc::link::monitor_worker::{Listener, ToWorker, WorkerStart};
 use ipc::types::{BrokerId, Build, Ids, UserName, WorkerId};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::geteuid;
 
 use crate::config::{User, Users};
 use crate::monitor::{AUTHD, AuthdChild, Broker, BrokerChild, Monitor, Stage, Worker, WorkerChild};
@@ -38,7 +39,7 @@ pub(crate) fn offer(worker: &mut WorkerChild, listening: &Listening) -> io::Resu
 
 impl Monitor {
     fn confine(&self, ids: Option<&Ids>) -> Confine {
-        Confine { ids: ids.filter(|_| self.privileged).cloned(), best_effort: self.config.fixed.best_effort }
+        Confine { ids: ids.filter(|_| geteuid().is_root()).cloned(), best_effort: self.config.fixed.best_effort }
     }
 
     /// Starts authd, gives it the users, and links it with every worker there is.
@@ -101,7 +102,7 @@ impl Monitor {
         child.send(ToBroker::Start(start), vec![root]);
         let (account, user) = (account.clone(), user.clone());
         self.brokers.insert(id, Broker { child, account, user, idle_since: None, stopping: false });
-        self.timers.set(BROKER_START, Alarm::BrokerStart(id));
+        self.timers.set(BROKER_START, Alarm::BrokerLate(id));
         Ok(id)
     }
 

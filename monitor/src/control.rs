@@ -105,10 +105,10 @@ pub(crate) fn serve(m: &mut Monitor, id: u32) {
 
 fn obey(m: &mut Monitor, command: Command) -> (Vec<String>, bool) {
     match command {
-        Command::Reload => match reload::reload(m) {
-            Ok(()) => (vec!["reloaded".to_owned()], true),
-            Err(why) => (vec![why], false),
-        },
+        Command::Reload => {
+            let refused = reload::reload(m).err();
+            (vec![refused.clone().unwrap_or_else(|| "reloaded".to_owned())], refused.is_none())
+        }
         Command::Status => (status(m), true),
         Command::Kick(user) => {
             let kicked = kick(m, &user);

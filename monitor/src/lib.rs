@@ -26,7 +26,7 @@ mod timer;
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{self, ExitCode};
 
 use args::Command;
@@ -64,9 +64,10 @@ fn daemon(file: &Path, check: bool, report: bool) -> Result<(), String> {
 
 /// Becomes `caissonctl serve`, which becomes caissond again; returns only to say why not.
 fn quick_start(words: Vec<OsString>) -> String {
-    let own = std::env::current_exe().unwrap_or_default();
-    let beside = own.parent().unwrap_or(Path::new("/"));
-    let dirs: [PathBuf; 2] = [beside.join("caissonctl"), beside.join("../bin/caissonctl")];
-    let program = dirs.iter().find(|path| path.is_file()).unwrap_or(&dirs[0]);
-    format!("{}: {}", program.display(), process::Command::new(program).arg("serve").args(words).exec())
+    match spawn::find("caissonctl", None, "../bin") {
+        Ok(program) => {
+            format!("{}: {}", program.display(), process::Command::new(&program).arg("serve").args(words).exec())
+        }
+        Err(why) => why,
+    }
 }

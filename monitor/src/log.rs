@@ -4,10 +4,12 @@
 //! each process may fill only so many a second, and a reader that does not keep up loses lines rather than stop root.
 //! Under systemd (`JOURNAL_STREAM`) each line begins with the priority of sd-daemon(3).
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant, SystemTime};
 
+use ipc::link::Ready;
 use ipc::link::log::{Event, Level, LogRecord};
 use ipc::types::Blob;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,10 +21,14 @@ const LONGEST: usize = 4000;
 const A_SECOND: u32 = 10_000;
 
 /// Where lines go.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Log {
     /// Only records of at least this level are written.
     pub least: Level,
+    /// What could not be enforced, by anybody.
+    pub weaker: BTreeSet<String>,
+    /// Everybody is ready: what is weaker from now on is written when it is first heard of.
+    pub started: bool,
     priorities: bool,
     lost: u64,
 }
@@ -53,7 +59,16 @@ impl Gate {
 impl Log {
     /// Writes records of at least this level.
     pub fn new(least: Level) -> Self {
-        Log { least, priorities: std::env::var_os("JOURNAL_STREAM").is_some(), lost: 0 }
+        Log { least, priorities: std::env::var_os("JOURNAL_STREAM").is_some(), ..Log::default() }
+    }
+
+    /// Takes note of what a child could not enforce, each sentence once, and not without end.
+    pub fn note_weaker(&mut self, ready: &Ready) {
+        for what in ready.weaker.to_string().split("; ").filter(|what| !what.is_empty()) {
+            if self.weaker.len() < 64 && self.weaker.insert(what.to_owned()) && self.started {
+                self.own(Level::Warning, Event::Process, format!("weaker: {what}"));
+            }
+        }
     }
 
     /// A line of the monitor's own.
@@ -137,7 +152,7 @@ mod tests {
     use super::*;
 
     fn line(text: &[u8], priorities: bool) -> String {
-        let log = Log { least: Level::Debug, priorities, lost: 0 };
+        let log = Log { least: Level::Debug, priorities, ..Log::default() };
         let record = LogRecord {
             level: Level::Info,
             event: Event::LoginFailed,

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ipc::link::Ready;
 use ipc::link::log::{Event, Level};
 use ipc::link::monitor_authd::{FromAuthd, ToAuthd};
 use ipc::link::monitor_broker::{FromBroker, ToBroker};
@@ -83,8 +82,6 @@ pub(crate) struct Monitor {
     pub users: Users,
     /// The configuration file.
     pub file: PathBuf,
-    /// Started by root: children take on ids of their own.
-    pub privileged: bool,
     pub programs: Programs,
     pub listeners: Vec<Listening>,
     pub control: Option<Control>,
@@ -98,8 +95,6 @@ pub(crate) struct Monitor {
     pub brokers: BTreeMap<BrokerId, Broker>,
     /// Deaths in a row of authd (0) and of each worker's slot.
     pub deaths: Vec<u32>,
-    /// What could not be enforced, by anybody.
-    pub weaker: BTreeSet<String>,
     /// Why the start failed.
     pub failure: Option<String>,
     pub last_id: u32,
@@ -153,7 +148,7 @@ impl Monitor {
         match alarm {
             Alarm::Respawn(slot) => self.respawn(slot),
             Alarm::BrokerIdle(id) => answer::retire_idle_broker(self, id),
-            Alarm::BrokerStart(id) | Alarm::BrokerStop(id) => {
+            Alarm::BrokerLate(id) => {
                 let late = self.brokers.get_mut(&id).filter(|b| b.stopping || !b.child.ready);
                 late.into_iter().for_each(|broker| broker.child.kill("did not start or stop in time"));
             }
@@ -198,10 +193,7 @@ impl Monitor {
         let Some(authd) = self.authd.as_mut() else { return Ok(()) };
         table::of_authd(&record).permit(authd.ready, false)?;
         match record {
-            FromAuthd::Ready(ready) => {
-                authd.ready = true;
-                self.note_weaker(&ready);
-            }
+            FromAuthd::Ready(ready) => authd.is_ready(&ready, &mut self.log),
             FromAuthd::CannotStart(last) => authd.kill(&last.why.to_string()),
             FromAuthd::Log(record) => self.log.child(&authd.name, &mut authd.gate, &record),
             FromAuthd::Grant(grant) => answer::answer_grant(self, grant),
@@ -219,10 +211,7 @@ impl Monitor {
         let Some(worker) = self.workers.get_mut(&id) else { return Ok(()) };
         table::of_worker(&received.record).permit(worker.child.ready, vouched)?;
         match received.record {
-            FromWorker::Ready(ready) => {
-                worker.child.ready = true;
-                self.note_weaker(&ready);
-            }
+            FromWorker::Ready(ready) => worker.child.is_ready(&ready, &mut self.log),
             FromWorker::CannotStart(last) => worker.child.kill(&last.why.to_string()),
             FromWorker::Log(record) => self.log.child(&worker.child.name, &mut worker.child.gate, &record),
             FromWorker::Lines(v) => {
@@ -240,8 +229,7 @@ impl Monitor {
         table::of_broker(&record).permit(broker.child.ready, false)?;
         match record {
             FromBroker::Ready(ready) => {
-                broker.child.ready = true;
-                self.note_weaker(&ready);
+                broker.child.is_ready(&ready, &mut self.log);
                 answer::grant_waiting(self, id);
             }
             FromBroker::CannotStart(last) => broker.child.kill(&last.why.to_string()),
@@ -258,15 +246,6 @@ impl Monitor {
             self.hear_authd();
         }
         now(self)
-    }
-
-    /// Remembers what holds less than designed; each sentence is logged once, at start together (start.rs).
-    fn note_weaker(&mut self, ready: &Ready) {
-        for what in ready.weaker.to_string().split("; ").filter(|what| !what.is_empty()) {
-            if self.weaker.len() < 64 && self.weaker.insert(what.to_owned()) && self.stage == Stage::Serving {
-                self.log.own(Level::Warning, Event::Process, format!("weaker: {what}"));
-            }
-        }
     }
 
     /// Kills a worker; reap.rs starts another in its place.

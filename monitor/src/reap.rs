@@ -41,24 +41,26 @@ pub(crate) fn reap(m: &mut Monitor) {
 
 fn worker_died(m: &mut Monitor, id: WorkerId, status: WaitStatus) {
     m.hear_worker(id);
-    let Some(worker) = m.workers.remove(&id) else { return };
+    let Some(mut worker) = m.workers.remove(&id) else { return };
     m.authd.iter_mut().for_each(|authd| authd.send(ToAuthd::DropWorker(id), Vec::new()));
     for broker in worker.sessions.brokers() {
         answer::release(m, id, broker, worker.links.contains(&broker));
     }
-    again(m, worker.slot, &worker.child, &obituary(&worker.child, status, worker.sessions.len()));
+    let obituary = obituary(&mut worker.child, status, worker.sessions.len());
+    again(m, worker.slot, &worker.child, &obituary);
 }
 
 fn authd_died(m: &mut Monitor, status: WaitStatus) {
     m.hear_authd();
-    let Some(authd) = m.authd.take() else { return };
-    again(m, 0, &authd, &obituary(&authd, status, 0));
+    let Some(mut authd) = m.authd.take() else { return };
+    let obituary = obituary(&mut authd, status, 0);
+    again(m, 0, &authd, &obituary);
 }
 
 /// Nothing is started: the next login of the account does that.
 fn broker_died(m: &mut Monitor, id: BrokerId, status: WaitStatus) {
     m.hear_broker(id);
-    let Some(broker) = m.brokers.remove(&id) else { return };
+    let Some(mut broker) = m.brokers.remove(&id) else { return };
     let mut lost = 0;
     for worker in m.workers.values_mut() {
         lost += worker.sessions.count(id);
@@ -66,18 +68,18 @@ fn broker_died(m: &mut Monitor, id: BrokerId, status: WaitStatus) {
         worker.sessions.lose(id).into_iter().for_each(|session| worker.withdraw(session));
     }
     if m.stage != Stage::Stopping && (!broker.stopping || lost > 0) {
-        m.log.own(Level::Error, Event::Process, obituary(&broker.child, status, lost));
+        m.log.own(Level::Error, Event::Process, obituary(&mut broker.child, status, lost));
     }
 }
 
-fn obituary<Out: Record, In: Record>(child: &Child<Out, In>, status: WaitStatus, sessions: usize) -> String {
+fn obituary<Out: Record, In: Record>(child: &mut Child<Out, In>, status: WaitStatus, sessions: usize) -> String {
     let how = match (status.terminating_signal(), status.exit_status()) {
         (Some(signal), _) => format!("signal {signal}"),
         (None, status) => format!("exit status {}", status.unwrap_or(-1)),
     };
     let reason = child.reason.as_ref().map_or_else(String::new, |why| format!(" reason=\"{why}\""));
-    let pid = child.pid.as_raw_pid();
-    format!("died process=\"{}\" pid={pid} how=\"{how}\" sessions={sessions}{reason}", child.name)
+    let (pid, said) = (child.pid.as_raw_pid(), child.last_words());
+    format!("died process=\"{}\" pid={pid} how=\"{how}\" sessions={sessions}{reason} said=\"{said}\"", child.name)
 }
 
 /// Starts authd or a worker again, at once if it is the first time; while all are starting, that ends the start instead.

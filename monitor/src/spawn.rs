@@ -1,19 +1,21 @@
-//! Starts a child: fork and exec of its own program, its link as descriptor 0, nothing else but standard error.
+//! Starts a child: fork and exec of its own program, its link as descriptor 0, nothing else but a pipe for its last words.
 //!
 //! Everything the monitor opens is close-on-exec, the environment is empty, and signals stay blocked in children: only the
 //! monitor is asked to stop, and it asks them. What a child may do is its first record's to say and sandbox/'s to enforce.
 //! Trusts: the programs beside our own, in `program_dir`, or in ../libexec/caisson from there.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStderr, Command, Stdio};
 use std::{rc::Rc, time::Instant};
 
+use ipc::link::Ready;
 use ipc::{Channel, Received, Record};
+use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{log::Gate, peer::Peer};
+use crate::{log::Gate, log::Log, peer::Peer};
 
 /// The programs of the children, found once at start.
 #[derive(Debug)]
@@ -24,20 +26,20 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Looks in `dir` if it is given; else beside caissond, then in ../libexec/caisson from there. The error names program and remedy.
+    /// Looks in `dir` if it is given; else beside caissond, then in ../libexec/caisson from there.
     pub fn find(dir: Option<&Path>) -> Result<Programs, String> {
-        let own = std::env::current_exe().map_err(|e| format!("/proc/self/exe: {e}; mount /proc"))?;
-        let beside = own.parent().unwrap_or(Path::new("/"));
-        let dirs =
-            dir.map_or_else(|| vec![beside.into(), beside.join("../libexec/caisson")], |dir| vec![dir.to_owned()]);
-        let find = |name: &str| {
-            dirs.iter().map(|dir| dir.join(name)).find(|path| path.is_file()).ok_or_else(|| {
-                let dirs: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
-                format!("program_dir: no {name} in {}; install it or set program_dir", dirs.join(", "))
-            })
-        };
+        let find = |name: &str| find(name, dir, "../libexec/caisson");
         Ok(Programs { authd: find("caisson-authd")?, worker: find("caisson-worker")?, broker: find("caisson-broker")? })
     }
+}
+
+/// Finds a program in `dir`; without it, beside caissond or in `other` from there. The error names program and remedy.
+pub(crate) fn find(name: &str, dir: Option<&Path>, other: &str) -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|e| format!("/proc/self/exe: {e}; mount /proc"))?;
+    let beside = own.parent().unwrap_or(Path::new("/"));
+    let dirs = dir.map_or_else(|| vec![beside.to_owned(), beside.join(other)], |dir| vec![dir.to_owned()]);
+    let found = dirs.iter().map(|dir| dir.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| format!("program_dir: no {name} in {dirs:?}; install it, or set program_dir"))
 }
 
 /// A child and our end of its link. Dropped only when it has been reaped, so its pid is never another process's.
@@ -52,6 +54,8 @@ pub(crate) struct Child<Out, In> {
     /// Why we ended it, or its own last word.
     pub reason: Option<String>,
     pub gate: Gate,
+    /// What it has written to standard error, which nobody reads before its death: records go over the link.
+    stderr: Option<ChildStderr>,
     pub peer: Peer<Out, In>,
 }
 
@@ -60,9 +64,12 @@ impl<Out: Record, In: Record> Child<Out, In> {
     pub fn start(program: &Path, name: String, epoll: &Rc<OwnedFd>, id: u32) -> io::Result<Self> {
         let (channel, theirs) = Channel::pair()?;
         let peer = Peer::new(channel, epoll, id)?;
-        let child = Command::new(program).env_clear().stdin(theirs).stdout(Stdio::null()).spawn()?;
+        let mut command = Command::new(program);
+        command.env_clear().stdin(theirs).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let stderr = child.stderr.take();
         let (pid, started, gate) = (Pid::from_child(&child), Instant::now(), Gate::default());
-        Ok(Child { name, pid, started, ready: false, reason: None, gate, peer })
+        Ok(Child { name, pid, started, ready: false, reason: None, gate, stderr, peer })
     }
 
     /// Sends a record; a child that cannot be sent to is killed.
@@ -78,6 +85,20 @@ impl<Out: Record, In: Record> Child<Out, In> {
             self.kill(&why);
             None
         })
+    }
+
+    /// Its first word: it is confined and serving.
+    pub fn is_ready(&mut self, ready: &Ready, log: &mut Log) {
+        self.ready = true;
+        log.note_weaker(ready);
+    }
+
+    /// The beginning of what it wrote to standard error, a panic perhaps. Does not wait, even if somebody holds the pipe open.
+    pub fn last_words(&mut self) -> String {
+        let mut words = [0; 512];
+        let pipe = self.stderr.as_mut().filter(|pipe| ioctl_fionbio(pipe, true).is_ok());
+        let length = pipe.and_then(|pipe| pipe.read(&mut words).ok()).unwrap_or(0);
+        words.get(..length).unwrap_or_default().trim_ascii().escape_ascii().to_string()
     }
 
     /// Ends it at once; reap.rs tidies up after it.

@@ -2,7 +2,7 @@
 //!
 //! What fails before `ready` is one line naming setting and remedy, exit status 1, and nothing left running.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fs::Mode;
-use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit, umask};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 use crate::config::{Config, Users};
@@ -42,14 +42,14 @@ pub(crate) fn run(config: Config, users: Users, file: PathBuf, report: bool) -> 
         }
         return Err(why);
     }
-    for weaker in &m.weaker {
+    for weaker in m.log.weaker.clone() {
         m.log.own(Level::Warning, Event::Process, format!("weaker: {weaker}"));
     }
     if report {
-        let weaker: String = m.weaker.iter().map(|weaker| format!("  weaker    {weaker}\n")).collect();
+        let weaker: String = m.log.weaker.iter().map(|weaker| format!("  weaker    {weaker}\n")).collect();
         let _ = writeln!(io::stdout(), "{weaker}ready");
     }
-    m.stage = Stage::Serving;
+    (m.stage, m.log.started) = (Stage::Serving, true);
     m.log.own(Level::Info, Event::Process, "ready");
     notify::send("READY=1");
     while m.stage != Stage::Stopping || !reap::nobody_left(&m) {
@@ -81,7 +81,6 @@ fn prepare(config: Config, users: Users, file: PathBuf) -> Result<Monitor, Strin
         config,
         users,
         file,
-        privileged: geteuid().is_root(),
         programs,
         listeners,
         control,
@@ -92,7 +91,6 @@ fn prepare(config: Config, users: Users, file: PathBuf) -> Result<Monitor, Strin
         authd: None,
         workers: BTreeMap::new(),
         brokers: BTreeMap::new(),
-        weaker: BTreeSet::new(),
         failure: None,
     })
 }
@@ -108,7 +106,7 @@ fn start(m: &mut Monitor) -> Result<(), String> {
     let enforcement = if m.config.fixed.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
     let order = Confinement { role: Role::Monitor, ids: None, root: Root::Keep, rights: Rights::NONE, enforcement };
     let report = sandbox::confine(&order).and_then(sandbox::Confined::seal).map_err(|e| e.to_string())?;
-    m.weaker.extend(report.weaker);
+    m.log.weaker.extend(report.weaker);
     while m.failure.is_none() && m.stage == Stage::Starting {
         let ready = m.authd.as_ref().is_some_and(|authd| authd.ready) && m.workers.values().all(|w| w.child.ready);
         if ready {
@@ -134,10 +132,10 @@ fn events() -> io::Result<(Rc<OwnedFd>, SignalFd)> {
 
 /// As many descriptors as we may have, for workers inherit the limit.
 fn raise_descriptors() {
-    let now = getrlimit(Resource::Nofile);
-    let most = now.maximum.unwrap_or(DESCRIPTORS).max(DESCRIPTORS);
-    let raised = Rlimit { current: Some(most), maximum: Some(most) };
-    if setrlimit(Resource::Nofile, raised).is_err() {
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum });
+    let most = getrlimit(Resource::Nofile).maximum;
+    for limit in [most.map(|most| most.max(DESCRIPTORS)), most] {
+        if setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit }).is_ok() {
+            break;
+        }
     }
 }

@@ -11,12 +11,10 @@ use ipc::types::BrokerId;
 pub(crate) enum Alarm {
     /// Start a process again: 0 is authd, others are worker slots.
     Respawn(usize),
-    /// A broker had its time to start.
-    BrokerStart(BrokerId),
+    /// A broker had its time to start, or to stop.
+    BrokerLate(BrokerId),
     /// A broker may have been idle long enough.
     BrokerIdle(BrokerId),
-    /// A broker had its time to stop.
-    BrokerStop(BrokerId),
     /// Everybody had time to start.
     StartOver,
     /// Everybody had time to stop.

@@ -26,7 +26,7 @@ pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBac
         Err(Errno::AGAIN)
     } else {
         let ours = |local: SocketAddr| m.listeners.iter().any(|listening| serves(listening.address, local));
-        connect_to_peer(control, ask.port, m.config.active_source_port_20, ours)
+        connect_to_peer(control, ask.port, m.config.active_source_port_20, &ours)
     };
     let (errno, socket) = match connecting {
         Ok(socket) => (0, vec![socket]),
@@ -40,12 +40,9 @@ fn serves(listener: SocketAddr, local: SocketAddr) -> bool {
     listener.port() == local.port() && (listener.ip().is_unspecified() || listener.ip() == local.ip())
 }
 
-fn connect_to_peer(
-    control: &OwnedFd,
-    port: Port,
-    from_port_20: bool,
-    ours: impl Fn(SocketAddr) -> bool,
-) -> Result<OwnedFd, Errno> {
+type IsOurs<'a> = &'a dyn Fn(SocketAddr) -> bool;
+
+fn connect_to_peer(control: &OwnedFd, port: Port, from_20: bool, ours: IsOurs<'_>) -> Result<OwnedFd, Errno> {
     if port.get() < 1024 {
         return Err(Errno::ACCESS);
     }
@@ -59,7 +56,7 @@ fn connect_to_peer(
     }
     peer.set_port(port.get());
     let mut source = local;
-    source.set_port(if from_port_20 { 20 } else { 0 });
+    source.set_port(if from_20 { 20 } else { 0 });
     let socket = listen::bound(source)?;
     match connect(&socket, &peer) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
@@ -93,7 +90,7 @@ mod tests {
     fn the_connection_goes_from_the_servers_address_to_the_clients() {
         let (control, _client, data, server) = session();
         let wanted = data.local_addr().unwrap().port();
-        let _socket = connect_to_peer(&control, port(wanted), false, |local| serves(server, local)).unwrap();
+        let _socket = connect_to_peer(&control, port(wanted), false, &|local| serves(server, local)).unwrap();
         let (_, from) = data.accept().unwrap();
         assert_eq!(from.ip(), server.ip());
     }
@@ -102,7 +99,7 @@ mod tests {
     fn ports_of_system_services_are_refused() {
         let (control, _client, _data, server) = session();
         for service in [1, 22, 25, 1023] {
-            let refused = connect_to_peer(&control, port(service), false, |local| serves(server, local));
+            let refused = connect_to_peer(&control, port(service), false, &|local| serves(server, local));
             assert_eq!(refused.unwrap_err(), Errno::ACCESS);
         }
     }
@@ -115,7 +112,7 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         let (unix, _other) = UnixStream::pair().unwrap();
         for strange in [OwnedFd::from(client), file.into(), unix.into(), data.into()] {
-            assert!(connect_to_peer(&strange, wanted, false, ours).is_err());
+            assert!(connect_to_peer(&strange, wanted, false, &ours).is_err());
         }
     }
 

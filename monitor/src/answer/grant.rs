@@ -33,10 +33,8 @@ pub(crate) fn answer_grant(m: &mut Monitor, grant: Grant) {
         }
         Err(why) => {
             worker.withdraw(grant.session);
-            let text = format!(
-                "login not served process=\"{}\" session={} user={} reason=\"{why}\"",
-                worker.child.name, grant.session, grant.user
-            );
+            let (process, session) = (&worker.child.name, grant.session);
+            let text = format!("process=\"{process}\" session={session} user=\"{}\" reason=\"{why}\"", grant.user);
             m.log.own(Level::Warning, Event::Refused, text);
         }
     }

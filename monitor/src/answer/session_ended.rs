@@ -51,6 +51,6 @@ pub(crate) fn retire_idle_broker(m: &mut Monitor, id: BrokerId) {
     } else {
         broker.stopping = true;
         broker.child.send(ToBroker::Stop, Vec::new());
-        m.timers.set(LINGER, Alarm::BrokerStop(id));
+        m.timers.set(LINGER, Alarm::BrokerLate(id));
     }
 }

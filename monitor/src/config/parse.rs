@@ -19,6 +19,9 @@ pub(super) struct Source {
 /// A `[[section]]` that may be repeated: its name and keywords.
 pub(super) type Repeated<R> = (&'static str, &'static [Keyword<R>]);
 
+/// What the repeated sections hold, and at which offset each begins.
+type Found<R> = Result<Vec<(R, usize)>, String>;
+
 impl Source {
     /// An error at a byte offset of the text.
     pub fn error(&self, offset: usize, message: impl Display) -> String {
@@ -32,14 +35,8 @@ impl Source {
         format!("{}:{}:{column}", self.file, before.matches('\n').count() + 1)
     }
 
-    /// Reads the document: keywords of the top and of sections into `into`; of each repeated section, what it holds and
-    /// at which offset it begins.
-    pub fn read<T, R: Default>(
-        &self,
-        words: &[Keyword<T>],
-        repeated: Repeated<R>,
-        into: &mut T,
-    ) -> Result<Vec<(R, usize)>, String> {
+    /// Reads the document: keywords of the top and of sections into `into`, and the repeated sections.
+    pub fn read<T, R: Default>(&self, words: &[Keyword<T>], repeated: Repeated<R>, into: &mut T) -> Found<R> {
         let document = DeTable::parse(&self.text)
             .map_err(|e| self.error(e.span().map_or(0, |span| span.start), e.message().replace('\n', "; ")))?;
         let mut list = Vec::new();
