@@ -51,6 +51,11 @@ impl Scene {
         let puppet = self.puppet.take().expect("not ended yet");
         let hostile = puppet.process;
         puppet.is_ended(link, what);
+        // By the monitor, and for the breach: a puppet that stumbles over its own feet proves nothing.
+        let line = self.daemon.logged(&[&format!("pid={} ", hostile.pid), "how=\"signal 9\""]);
+        let reasons = ["broke the contract of its link", "not allowed now", "asked authd twice"];
+        // A record without a byte looks like the end of a link, and has no reason.
+        assert!(what == "empty" || reasons.iter().any(|r| line.contains(r)), "{what}: {line}");
         self.unnoticed(what);
         until("a worker has taken its place", || {
             (self.daemon.workers().len() == 2 && !self.daemon.workers().contains(&hostile)).then_some(())
