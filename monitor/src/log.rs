@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant, SystemTime};
 
-use ipc::link::Ready;
 use ipc::link::log::{Event, Level, LogRecord};
 use ipc::types::Blob;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,8 +26,9 @@ pub(crate) struct Log {
     pub least: Level,
     /// What could not be enforced, by anybody.
     pub weaker: BTreeSet<String>,
-    /// Everybody is ready: what is weaker from now on is written when it is first heard of.
-    pub started: bool,
+    started: bool,
+    /// Lines that wait until everybody is ready: if the start fails, one line says why, and no other.
+    early: Vec<String>,
     priorities: bool,
     lost: u64,
 }
@@ -62,10 +62,10 @@ impl Log {
         Log { least, priorities: std::env::var_os("JOURNAL_STREAM").is_some(), ..Log::default() }
     }
 
-    /// Takes note of what a child could not enforce, each sentence once, and not without end.
-    pub fn note_weaker(&mut self, ready: &Ready) {
-        for what in ready.weaker.to_string().split("; ").filter(|what| !what.is_empty()) {
-            if self.weaker.len() < 64 && self.weaker.insert(what.to_owned()) && self.started {
+    /// Takes note of what could not be enforced, each sentence once, and not without end.
+    pub fn note_weaker(&mut self, sentences: &str) {
+        for what in sentences.split("; ").filter(|what| !what.is_empty()) {
+            if self.weaker.len() < 64 && self.weaker.insert(what.to_owned()) {
                 self.own(Level::Warning, Event::Process, format!("weaker: {what}"));
             }
         }
@@ -96,6 +96,20 @@ impl Log {
             let _ = write!(line, " log_lines_lost_before={}", self.lost);
         }
         line.push('\n');
+        if self.started {
+            self.emit(&line);
+        } else if self.early.len() < 1000 {
+            self.early.push(line);
+        }
+    }
+
+    /// Everybody is ready: what waited is written, and from now on everything at once.
+    pub fn begin(&mut self) {
+        self.started = true;
+        std::mem::take(&mut self.early).iter().for_each(|line| self.emit(line));
+    }
+
+    fn emit(&mut self, line: &str) {
         let stderr = io::stderr();
         let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
         let writable = poll(&mut ready, Some(&Timespec::default())).is_ok_and(|n| n == 1);

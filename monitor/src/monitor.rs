@@ -152,10 +152,9 @@ impl Monitor {
                 let late = self.brokers.get_mut(&id).filter(|b| b.stopping || !b.child.ready);
                 late.into_iter().for_each(|broker| broker.child.kill("did not start or stop in time"));
             }
-            Alarm::StartOver if self.stage == Stage::Starting => {
+            Alarm::StartOver => {
                 self.failure.get_or_insert_with(|| "not every process was ready in time".to_owned());
             }
-            Alarm::StartOver => {}
             Alarm::StopOver => reap::kill_everybody(self, "did not stop in time"),
         }
     }

@@ -10,6 +10,9 @@ use std::rc::Rc;
 use ipc::{Channel, Received, Record, RecvError, SendError};
 use rustix::event::epoll::{self, EventData, EventFlags};
 
+/// Why a peer is lost that has closed its end, mostly by ending.
+pub(crate) const CLOSED: &str = "closed its link";
+
 /// Most records that wait for one peer, beside what its socket holds.
 const LONGEST_QUEUE: usize = 1024;
 
@@ -51,7 +54,7 @@ impl<Out: Record, In: Record> Peer<Out, In> {
             match self.channel.send(record, &fds) {
                 Ok(()) => drop(self.queue.pop_front()),
                 Err(SendError::WouldBlock) => return self.wait_to_write(true),
-                Err(SendError::Closed) => return Err("closed its link".to_owned()),
+                Err(SendError::Closed) => return Err(CLOSED.to_owned()),
                 Err(SendError::Contract(breach)) => return Err(format!("was to be sent a bad record: {breach}")),
                 Err(SendError::Io(e)) => return Err(format!("sendmsg: {e}")),
             }
@@ -67,7 +70,7 @@ impl<Out: Record, In: Record> Peer<Out, In> {
         match self.channel.recv() {
             Ok(received) => Ok(Some(received)),
             Err(RecvError::WouldBlock) => Ok(None),
-            Err(RecvError::Closed) => Err("closed its link".to_owned()),
+            Err(RecvError::Closed) => Err(CLOSED.to_owned()),
             Err(RecvError::Breach(breach)) => Err(format!("broke the contract of its link: {breach}")),
             Err(RecvError::Io(e)) => Err(format!("recvmsg: {e}")),
         }
@@ -141,7 +144,7 @@ mod tests {
         let (mut peer, theirs) = pair();
         assert!(peer.recv().unwrap().is_none());
         drop(theirs);
-        assert_eq!(peer.recv().unwrap_err(), "closed its link");
+        assert_eq!(peer.recv().unwrap_err(), CLOSED);
         peer.close();
         assert!(peer.recv().unwrap().is_none() && peer.send(ToBroker::Stop, Vec::new()).is_ok());
     }

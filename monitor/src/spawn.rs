@@ -15,7 +15,8 @@ use ipc::{Channel, Received, Record};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{log::Gate, log::Log, peer::Peer};
+use crate::log::{Gate, Log};
+use crate::peer::{CLOSED, Peer};
 
 /// The programs of the children, found once at start.
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl<Out: Record, In: Record> Child<Out, In> {
     /// Its first word: it is confined and serving.
     pub fn is_ready(&mut self, ready: &Ready, log: &mut Log) {
         self.ready = true;
-        log.note_weaker(ready);
+        log.note_weaker(&ready.weaker.to_string());
     }
 
     /// The beginning of what it wrote to standard error, a panic perhaps. Does not wait, even if somebody holds the pipe open.
@@ -103,7 +104,8 @@ impl<Out: Record, In: Record> Child<Out, In> {
 
     /// Ends it at once; reap.rs tidies up after it.
     pub fn kill(&mut self, why: &str) {
-        self.reason.get_or_insert_with(|| why.to_owned());
+        // One that closed its link has ended by itself most likely, and its status tells more.
+        self.reason = self.reason.take().or(Some(why.to_owned()).filter(|why| why != CLOSED));
         self.peer.close();
         let _ = kill_process(self.pid, Signal::KILL);
     }

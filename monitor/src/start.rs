@@ -32,24 +32,20 @@ const DESCRIPTORS: u64 = 1 << 18;
 /// Starts everything and serves until told to stop; `report`: says on standard output what is weaker, and `ready`.
 pub(crate) fn run(config: Config, users: Users, file: PathBuf, report: bool) -> Result<(), String> {
     let mut m = prepare(config, users, file)?;
-    let started = start(&mut m);
-    if let Err(why) = started {
+    if let Err(why) = start(&mut m) {
         reap::kill_everybody(&mut m, "the start failed");
         m.stage = Stage::Stopping;
-        m.log.least = Level::Error;
         while !reap::nobody_left(&m) {
             m.turn();
         }
         return Err(why);
     }
-    for weaker in m.log.weaker.clone() {
-        m.log.own(Level::Warning, Event::Process, format!("weaker: {weaker}"));
-    }
     if report {
         let weaker: String = m.log.weaker.iter().map(|weaker| format!("  weaker    {weaker}\n")).collect();
         let _ = writeln!(io::stdout(), "{weaker}ready");
     }
-    (m.stage, m.log.started) = (Stage::Serving, true);
+    m.stage = Stage::Serving;
+    m.log.begin();
     m.log.own(Level::Info, Event::Process, "ready");
     notify::send("READY=1");
     while m.stage != Stage::Stopping || !reap::nobody_left(&m) {
@@ -106,7 +102,7 @@ fn start(m: &mut Monitor) -> Result<(), String> {
     let enforcement = if m.config.fixed.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
     let order = Confinement { role: Role::Monitor, ids: None, root: Root::Keep, rights: Rights::NONE, enforcement };
     let report = sandbox::confine(&order).and_then(sandbox::Confined::seal).map_err(|e| e.to_string())?;
-    m.log.weaker.extend(report.weaker);
+    report.weaker.iter().for_each(|weaker| m.log.note_weaker(weaker));
     while m.failure.is_none() && m.stage == Stage::Starting {
         let ready = m.authd.as_ref().is_some_and(|authd| authd.ready) && m.workers.values().all(|w| w.child.ready);
         if ready {

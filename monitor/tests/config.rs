@@ -254,3 +254,39 @@ fn files_that_others_may_write_are_refused() {
         assert!(files.error().contains("users.toml: belongs to uid 4711"));
     }
 }
+
+#[test]
+fn whatever_is_done_to_a_file_the_answer_is_one_line_with_its_place() {
+    let files = Files::new(
+        "umask = 0o077\nbanner = \"a\\nb\"\n[performance]\nsplice = false",
+        &account("bob", "groups = [1, 2]"),
+    );
+    let (config, users) = (fs::read(files.config()).unwrap(), fs::read(files.users()).unwrap());
+    let mut seed = 1_u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % below
+    };
+    for round in 0..2000 {
+        let (path, mut text) = match round % 2 {
+            0 => (files.config(), config.clone()),
+            _ => (files.users(), users.clone()),
+        };
+        for _ in 0..=random(3) {
+            let at = random(text.len());
+            match random(4) {
+                0 => text[at] = b"[]{}\"'=.,#\n\0\xff-90aZ"[random(18)],
+                1 => drop(text.remove(at)),
+                2 => text.insert(at, b"[]\"=\n\xc3_1"[random(8)]),
+                _ => text.truncate(at.max(1)),
+            }
+        }
+        fs::write(&path, &text).unwrap();
+        if let Err(error) = files.load() {
+            let named = ["caisson.toml", "users.toml", "users_file"].iter().any(|name| error.contains(name));
+            assert!(named && !error.contains('\n'), "{}\n{error}", text.escape_ascii());
+        }
+        write(&files.config(), std::str::from_utf8(&config).unwrap());
+        write(&files.users(), std::str::from_utf8(&users).unwrap());
+    }
+}

@@ -84,10 +84,11 @@ impl Source {
         let Some(word) = words.iter().find(|w| w.section == section && w.name == name) else {
             return Err(self.error(key.span().start, unknown(section, name, words, others)));
         };
+        // A hash, or a password put there by mistake, does not belong on a terminal.
+        let shown = self.text.get(value.span()).filter(|_| name != "password");
+        let found = shown.and_then(|text| text.lines().next()).unwrap_or("something else");
         let set = match word.kind.set(value.get_ref(), into) {
-            Err(why) if why.is_empty() => {
-                Err(format!("expected {}, found {}", word.kind.expected(), found(name, value.get_ref())))
-            }
+            Err(why) if why.is_empty() => Err(format!("expected {}, found {found:.64}", word.kind.expected())),
             other => other,
         };
         let full = if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") };
@@ -148,17 +149,6 @@ fn unknown<T>(section: &str, name: &str, words: &[Keyword<T>], others: &[&str]) 
             format!("{name}: unknown keyword; did you mean {near}?")
         }
         _ => format!("{name}: unknown keyword"),
-    }
-}
-
-fn found(name: &str, value: &DeValue<'_>) -> String {
-    match value {
-        // A hash, or a password put there by mistake, does not belong on a terminal.
-        DeValue::String(_) if name == "password" => "another string".to_owned(),
-        DeValue::String(s) => format!("{:?}", s.chars().take(64).collect::<String>()),
-        DeValue::Integer(n) => n.to_string(),
-        DeValue::Boolean(on) => on.to_string(),
-        other => format!("another {}", other.type_str()),
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn set<V>(slot: &mut V, value: Option<V>) -> Result<(), String> {
 }
 
 pub(super) fn absolute(path: &str) -> Option<PathBuf> {
-    (path.starts_with('/') && path.len() < 4096 && !path.contains('\0')).then(|| path.into())
+    (path.starts_with('/') && path.len() < 4096 && !path.contains(char::is_control)).then(|| path.into())
 }
 
 pub(super) fn address(text: &str) -> Option<SocketAddr> {
