@@ -233,7 +233,11 @@ impl Monitor {
             }
             FromBroker::CannotStart(last) => broker.child.kill(&last.why.to_string()),
             FromBroker::Log(record) => self.log.child(&broker.child.name, &mut broker.child.gate, &record),
-            FromBroker::WorkerBreach(worker) => self.end_worker(worker, "broke the contract of its link to a broker"),
+            // Of others a broker that was taken over would say anything.
+            FromBroker::WorkerBreach(worker) if self.workers.get(&worker).is_some_and(|w| w.links.contains(&id)) => {
+                self.end_worker(worker, "broke the contract of its link to a broker");
+            }
+            FromBroker::WorkerBreach(_) => {}
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Starts a child: fork and exec of its own program, its link as descriptor 0, nothing else but a pipe for its last words.
 //!
-//! Everything the monitor opens is close-on-exec, the environment is empty, and signals stay blocked in children: only the
+//! Everything the monitor opens is close-on-exec, the environment holds tunables of the C library at most, and signals stay blocked in children: only the
 //! monitor is asked to stop, and it asks them. What a child may do is its first record's to say and sandbox/'s to enforce.
 //! Trusts: the programs beside our own, in `program_dir`, or in ../libexec/caisson from there.
 
@@ -61,12 +61,12 @@ pub(crate) struct Child<Out, In> {
 }
 
 impl<Out: Record, In: Record> Child<Out, In> {
-    /// Starts `program`; events of its link carry `id`.
-    pub fn start(program: &Path, name: String, epoll: &Rc<OwnedFd>, id: u32) -> io::Result<Self> {
+    /// Starts `program`; events of its link carry `id`. Its environment is `tunables` of its C library alone.
+    pub fn start(program: &Path, name: String, epoll: &Rc<OwnedFd>, id: u32, tunables: &str) -> io::Result<Self> {
         let (channel, theirs) = Channel::pair()?;
         let peer = Peer::new(channel, epoll, id)?;
         let mut command = Command::new(program);
-        command.env_clear().stdin(theirs).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.env_clear().env("GLIBC_TUNABLES", tunables).stdin(theirs).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let stderr = child.stderr.take();
         let (pid, started, gate) = (Pid::from_child(&child), Instant::now(), Gate::default());
