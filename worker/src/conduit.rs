@@ -189,9 +189,19 @@ impl Conduit {
         }
     }
 
-    /// Closes everything: the data connection first, so that its end is on its way before any reply.
+    /// Closes everything before a reply is sent, so that the client sees the end of what it was sent first (RFC 959 5.2).
+    ///
+    /// After a complete upload nobody waits for that end: the reply comes first. Nor does anybody wait for the file.
     pub fn end(&mut self, how: How, hub: &mut Hub) -> Turn {
         let moved = self.moved();
+        if how == How::Complete {
+            match (std::mem::take(&mut self.connection), self.transfer.take()) {
+                (Connection::Open(data), Some(transfer)) if transfer.receives() => {
+                    hub.late.extend([data, transfer.into_file()]);
+                }
+                (_, transfer) => hub.late.extend(transfer.map(Transfer::into_file)),
+            }
+        }
         self.cut(hub);
         Turn::Ended(how, moved)
     }

@@ -1,6 +1,11 @@
 //! What sessions share: links, pool, buffers, settings, clock. A session may use it; it never sees another session.
 
-use std::{collections::HashMap, collections::VecDeque, io, os::fd::AsRawFd, os::fd::BorrowedFd, time::Instant};
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    os::fd::{AsRawFd, BorrowedFd, OwnedFd},
+    time::Instant,
+};
 
 use ipc::{
     link::{
@@ -98,6 +103,8 @@ pub struct Hub {
     pub queue: Vec<u8>,
     /// What the step of the session whose turn it is emits.
     pub out: Out,
+    /// Descriptors that may be closed when the replies of this turn are sent: the client need not wait for it.
+    pub late: Vec<OwnedFd>,
     /// Milliseconds since the start.
     pub now: u64,
     /// When something may be due next.
@@ -125,6 +132,7 @@ impl Hub {
             input: vec![0; QUEUE_BYTES],
             queue: Vec::with_capacity(QUEUE_BYTES + 4),
             out: Out::default(),
+            late: Vec::new(),
             now: 0,
             due: NEVER,
             fatal: None,

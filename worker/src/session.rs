@@ -353,6 +353,7 @@ impl Session {
         if !hub.out.bytes.is_empty() || !self.unsent.is_empty() {
             self.flush(hub);
         }
+        hub.late.clear();
         if self.closing && self.unsent.is_empty() {
             self.gone = true;
         }

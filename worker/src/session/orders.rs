@@ -102,10 +102,16 @@ impl Session {
     fn begin(&mut self, order: Move, hub: &mut Hub) -> Option<Event<'static>> {
         self.since = hub.now;
         let place = Place(self.key, self.peer.ip());
-        let turn = match (self.file.take(), &mut self.conduit) {
-            (Some(file), Some(conduit)) => {
+        let turn = match (self.file.take(), self.conduit.take()) {
+            (Some(file), Some(mut conduit)) => {
+                if let Move::Receive { .. } = order {
+                    // The client sends when it has our 150: no waiting for what is done next.
+                    self.flush(hub);
+                }
                 let transfer = Transfer::new(file, order, &hub.tools);
-                conduit.begin(transfer, place, hub)
+                let turn = conduit.begin(transfer, place, hub);
+                self.conduit = Some(conduit);
+                turn
             }
             // A broker that opens a file without passing it breaks its contract, which `ipc` has checked.
             _ => Turn::Ended(How::NoConnection, 0),

@@ -147,6 +147,11 @@ impl Transfer {
         self.receives
     }
 
+    /// The file, when all is done.
+    pub fn into_file(self) -> OwnedFd {
+        self.file
+    }
+
     /// One turn.
     pub fn step(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, share: usize) -> Step {
         loop {
