@@ -28,8 +28,6 @@ struct Entry {
     id: ListenerId,
     fd: OwnedFd,
     rests_until: Option<u64>,
-    /// A client came since it was last watched.
-    served: bool,
 }
 
 /// What accepting brought.
@@ -57,10 +55,9 @@ impl Listeners {
     pub fn add(&mut self, listener: Listener, fd: OwnedFd, registry: &Registry) -> io::Result<()> {
         sockopt::set_tcp_nodelay(&fd, true)?;
         sockopt::set_socket_oobinline(&fd, true)?;
-        rustix::io::ioctl_fionbio(&fd, true)?;
         let entry = self.entries.vacant_entry();
         watch(&fd, entry.key(), registry)?;
-        entry.insert(Entry { id: listener.id, fd, rests_until: None, served: false });
+        entry.insert(Entry { id: listener.id, fd, rests_until: None });
         Ok(())
     }
 
@@ -84,10 +81,7 @@ impl Listeners {
         loop {
             match acceptfrom_with(&entry.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((fd, Some(peer))) => match SocketAddr::try_from(peer) {
-                    Ok(peer) => {
-                        entry.served = true;
-                        return Accepted::Client(fd, peer, entry.id);
-                    }
+                    Ok(peer) => return Accepted::Client(fd, peer, entry.id),
                     Err(_) => continue,
                 },
                 Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
@@ -96,10 +90,7 @@ impl Listeners {
                     return Accepted::Short(errno);
                 }
                 Ok((_, None)) | Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(_) => {
-                    entry.go_to_the_end(place, now, registry);
-                    return Accepted::Nobody;
-                }
+                Err(_) => return Accepted::Nobody,
             }
         }
     }
@@ -126,16 +117,6 @@ impl Listeners {
             next = [next, entry.rests_until].into_iter().flatten().min();
         }
         next
-    }
-}
-
-impl Entry {
-    /// Lets the other workers have the next client.
-    fn go_to_the_end(&mut self, place: usize, now: u64, registry: &Registry) {
-        if std::mem::take(&mut self.served) {
-            let _ = epoll::delete(registry, &self.fd);
-            self.rests_until = watch(&self.fd, place, registry).is_err().then_some(now + REST_MS);
-        }
     }
 }
 
