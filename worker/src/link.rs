@@ -46,8 +46,8 @@ pub struct Link<Out, In> {
 
 impl<Out: Record, In: Record> Link<Out, In> {
     /// Watches a channel under this token.
-    pub fn new(channel: Channel<Out, In>, token: Token, registry: &Registry) -> io::Result<Self> {
-        channel.set_nonblocking(true)?;
+    pub fn new(mut channel: Channel<Out, In>, token: Token, registry: &Registry) -> io::Result<Self> {
+        channel.set_nonblocking(true);
         registry.register(&mut SourceFd(&channel.as_fd().as_raw_fd()), token, Interest::READABLE)?;
         Ok(Link { channel, token, waiting: VecDeque::new() })
     }

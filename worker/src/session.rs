@@ -280,8 +280,8 @@ impl Session {
         hub.log(Level::Info, Happened::Disconnect, login, format_args!("peer={}", self.peer));
         if self.more_input {
             // Closing a socket with unread bytes resets it, and the client might lose our last words.
-            let _ = recv(&self.control, &mut hub.input[..], RecvFlags::DONTWAIT);
-            hub.input.zeroize();
+            let _ = recv(&self.control, hub.input.as_mut_slice(), RecvFlags::DONTWAIT);
+            hub.input.as_mut_slice().zeroize();
         }
     }
 

@@ -120,7 +120,7 @@ impl Session {
         if hub.queue.capacity() > 0 {
             let mut own = std::mem::replace(&mut self.queue, std::mem::take(&mut hub.queue));
             self.queue.extend_from_slice(&own);
-            own.zeroize();
+            own.as_mut_slice().zeroize();
         }
     }
 
@@ -128,7 +128,9 @@ impl Session {
     fn give_queue_back(&mut self, taken: usize, hub: &mut Hub) {
         let own = self.queue.get(taken..).unwrap_or_default().to_vec();
         let mut lent = std::mem::replace(&mut self.queue, own);
-        lent.zeroize();
+        // What was used, not the whole room (as `Vec::zeroize` would): this runs for every line.
+        lent.as_mut_slice().zeroize();
+        lent.clear();
         hub.queue = lent;
     }
 }
