@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use crate::error::{Call, Error, Result};
@@ -18,9 +19,11 @@ use crate::error::{Call, Error, Result};
 /// No single wait is longer than this, seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// One receive takes at most so many bytes.
-const PIECE: usize = 1 << 20;
+pub(crate) const PIECE: usize = 1 << 20;
+/// Longest listing that is read, bytes.
+pub const LONGEST_LISTING: usize = 4 << 20;
 /// Longest reply that is read, bytes.
-const LONGEST_REPLY: usize = 64 << 10;
+pub(crate) const LONGEST_REPLY: usize = 64 << 10;
 
 /// One control connection.
 #[derive(Debug)]
@@ -122,6 +125,41 @@ impl Session {
         self.expect("STOR", &[226, 250]).map(drop)
     }
 
+    /// LIST or MLSD: the time from the command to its 226, with the data connection made before, and what came.
+    ///
+    /// # Errors
+    /// A reply out of the ordinary, the time limit, more than [`LONGEST_LISTING`] bytes.
+    pub fn listing(&mut self, line: &str) -> Result<(Duration, Vec<u8>)> {
+        let mut data = self.passive()?;
+        self.room.resize(PIECE, 0);
+        let mut text = Vec::with_capacity(LONGEST_LISTING);
+        let began = Instant::now();
+        self.command(line, &[150, 125])?;
+        loop {
+            let got = data.read(&mut self.room).call(|| format!("receive {line}"))?;
+            if got == 0 {
+                break;
+            }
+            if text.len() + got > LONGEST_LISTING {
+                return Err(Error::Other(format!("{line}: more than {LONGEST_LISTING} bytes")));
+            }
+            text.extend_from_slice(&self.room[..got]);
+            self.in_time(line)?;
+        }
+        drop(data);
+        self.expect(line, &[226, 250])?;
+        Ok((began.elapsed(), text))
+    }
+
+    /// True while the server keeps the connection open; what it says meanwhile does not matter.
+    pub fn is_open(&self) -> bool {
+        let mut byte = [0];
+        match rustix::net::recv(&self.control, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok((_, got)) => got > 0,
+            Err(cause) => cause == Errno::AGAIN,
+        }
+    }
+
     /// QUIT, and waits for the farewell.
     ///
     /// # Errors
@@ -187,7 +225,7 @@ fn dial(port: u16) -> Result<TcpStream> {
 }
 
 /// The port in `229 text (|||6446|)`.
-fn epsv_port(reply: &str) -> Option<u16> {
+pub(crate) fn epsv_port(reply: &str) -> Option<u16> {
     let (_, rest) = reply.split_once('(')?;
     let (inner, _) = rest.split_once(')')?;
     let mark = inner.chars().next()?;
@@ -195,7 +233,7 @@ fn epsv_port(reply: &str) -> Option<u16> {
 }
 
 /// The length of the first whole reply, which may have several lines (RFC 959 section 4.2).
-fn reply_length(inbox: &[u8]) -> Option<usize> {
+pub(crate) fn reply_length(inbox: &[u8]) -> Option<usize> {
     let code = inbox.get(..3)?;
     let mut start = 0;
     loop {
@@ -209,7 +247,8 @@ fn reply_length(inbox: &[u8]) -> Option<usize> {
     }
 }
 
-fn code_of(reply: &[u8]) -> Option<u16> {
+/// The code a reply begins with.
+pub(crate) fn code_of(reply: &[u8]) -> Option<u16> {
     std::str::from_utf8(reply.get(..3)?).ok()?.parse().ok()
 }
 

@@ -5,7 +5,7 @@
 //! measurer, the keeper ends and reaps what is left.
 //!
 //! - what is started: `servers/`, a file each; `floor.rs` is the bound to compare with
-//! - what is measured: `rows/`, a file each, with `client.rs` as the client and `proc.rs` as the scales
+//! - what is measured: `rows/`, a file each, with `client.rs` and `crowd.rs` as the clients and `proc.rs` as the scales
 //! - what is said about it: `report/`, with the promises in `report/bars.rs`
 //!
 //! Not here: any check of the servers' correctness (tests/). Nothing imports this crate.
@@ -13,6 +13,7 @@
 
 pub mod args;
 pub mod client;
+pub mod crowd;
 pub mod error;
 pub mod floor;
 pub mod keeper;

@@ -55,9 +55,18 @@ fn cpu_model() -> Option<String> {
 }
 
 fn memory_mib() -> Option<u64> {
+    memory_kib("MemTotal:").map(|kib| kib / 1024)
+}
+
+/// Bytes of memory that can be had without swapping (MemAvailable of proc(5)); 0 where the kernel does not say.
+pub fn memory_available() -> u64 {
+    memory_kib("MemAvailable:").unwrap_or(0) * 1024
+}
+
+fn memory_kib(field: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
-    line.split_ascii_whitespace().next()?.parse::<u64>().ok().map(|kib| kib / 1024)
+    let line = text.lines().find_map(|l| l.strip_prefix(field))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
 }
 
 fn system_name() -> Option<String> {

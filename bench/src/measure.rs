@@ -61,7 +61,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     /// The rows for which all servers run side by side.
     fn together(&mut self) -> Result<()> {
-        let rows: Vec<_> = rows(self.args).filter(|row| !row.alone).collect();
+        let rows: Vec<_> = rows(self.args).filter(|row| row.alone.is_none()).collect();
         if rows.is_empty() {
             return Ok(());
         }
@@ -76,7 +76,7 @@ impl Bench<'_> {
         }
         for row in rows {
             let mut failures = vec![0; fleet.len()];
-            for run in 0..self.args.plan.runs {
+            for run in 0..self.args.plan.runs.min(row.turns) {
                 for step in 0..fleet.len() {
                     let index = (step + run) % fleet.len();
                     let Some(server) = fleet[index].as_ref().filter(|_| failures[index] < PATIENCE) else { continue };
@@ -95,10 +95,10 @@ impl Bench<'_> {
 
     /// The rows for which a server is started afresh each time and has the machine to itself.
     fn alone(&mut self) {
-        for row in rows(self.args).filter(|row| row.alone) {
-            for run in 0..self.args.plan.runs.min(3) {
+        for (row, sessions) in rows(self.args).filter_map(|row| row.alone.map(|sessions| (row, sessions))) {
+            for run in 0..self.args.plan.runs.min(row.turns) {
                 for kind in self.kinds.clone() {
-                    if kind.idle_most == 0 {
+                    if kind.idle_most < sessions {
                         self.book.enter(
                             row,
                             kind,

@@ -26,6 +26,16 @@ pub struct Plan {
     pub window: Duration,
     /// Idle sessions are measured up to this many.
     pub idle_most: usize,
+    /// Entries of the directory that is listed.
+    pub entries: usize,
+    /// NOOPs that are timed in a turn.
+    pub noops: usize,
+    /// Clients that come at once.
+    pub crowd: usize,
+    /// Bytes each of them moves, each way.
+    pub crowd_len: u64,
+    /// Connections that send nothing.
+    pub silent: usize,
     /// Within this a single timed section must end.
     pub limit: Duration,
 }
@@ -43,11 +53,16 @@ impl Plan {
             small_len: 16 << 10,
             window: Duration::from_secs(1),
             idle_most: 5000,
+            entries: 10_000,
+            noops: 1000,
+            crowd: 300,
+            crowd_len: 10 * MIB,
+            silent: 10_000,
             limit: Duration::from_secs(60),
         }
     }
 
-    /// A short run: 256 MiB files, 200 small files, two turns, up to 1,000 idle sessions.
+    /// A short run: 256 MiB files, 200 small files, two turns, up to 1,000 idle sessions and silent connections.
     pub const fn quick() -> Self {
         Self {
             quick: true,
@@ -59,6 +74,11 @@ impl Plan {
             small_len: 16 << 10,
             window: Duration::from_millis(300),
             idle_most: 1000,
+            entries: 10_000,
+            noops: 200,
+            crowd: 300,
+            crowd_len: MIB,
+            silent: 1000,
             limit: Duration::from_secs(20),
         }
     }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{Call, Error, Result};
+use crate::machine;
 use crate::plan::{MIB, Plan};
 use crate::proc;
 
@@ -209,7 +210,8 @@ impl Place {
         Ok(path)
     }
 
-    /// Makes the files that are downloaded: `big.bin`, `part.bin`, `s0000.bin` and so on.
+    /// Makes the files that are downloaded: `big.bin`, `part.bin`, `crowd.bin`, `s0000.bin` and so on; and the
+    /// directory `list`, whose files have sizes but no bytes.
     ///
     /// # Errors
     /// They cannot be written: most likely /dev/shm is too small.
@@ -221,7 +223,25 @@ impl Place {
         for number in 0..plan.small {
             self.file(&small_name('s', number), plan.small_len, &block)?;
         }
-        Ok(())
+        self.file("crowd.bin", plan.crowd_len, &block)?;
+        let list = self.data.join("list");
+        fs::create_dir(&list).call(|| format!("mkdir {}", list.display()))?;
+        for number in 0..plan.entries {
+            let path = list.join(format!("entry-{number:05}.bin"));
+            let made = File::create(&path).and_then(|file| file.set_len(37 * number as u64));
+            made.and_then(|()| chown(&path, Some(self.uid), Some(self.gid)))
+                .call(|| format!("write {}", path.display()))?;
+        }
+        chown(&list, Some(self.uid), Some(self.gid)).call(|| format!("chown {}", list.display()))
+    }
+
+    /// Bytes that can still be stored: tmpfs takes them from memory.
+    ///
+    /// # Errors
+    /// statvfs(3) fails.
+    pub fn room(&self) -> Result<u64> {
+        let found = rustix::fs::statvfs(&self.data).call(|| format!("statvfs {}", self.data.display()))?;
+        Ok((found.f_bavail * found.f_frsize).min(machine::memory_available()))
     }
 
     fn file(&self, name: &str, len: u64, block: &[u8]) -> Result<()> {

@@ -20,8 +20,12 @@ pub struct Bar {
 pub enum Test {
     /// At least so many times another's figure.
     TimesAtLeast(f64, Against),
+    /// At most so many times another's figure.
+    TimesAtMost(f64, Against),
     /// At most this, in the metric's unit.
     AtMost(f64),
+    /// At least this, in the metric's unit.
+    AtLeast(f64),
 }
 
 /// Whom Caisson is compared with.
@@ -31,6 +35,8 @@ pub enum Against {
     Floor,
     /// One peer by name.
     Server(&'static str),
+    /// Whichever peer's median is best.
+    BestPeer,
 }
 
 /// In the order of the page.
@@ -44,6 +50,31 @@ pub const BARS: &[Bar] = &[
     bar("All processes idle weigh at most 10 MiB (the goal is 6)", "pss-idle", Test::AtMost(10.0)),
     bar("200 idle sessions of one user add less than 1 MiB", "pss-200", Test::AtMost(1.0)),
     bar("1,000 idle sessions of one user add at most 1 MiB", "pss-1000", Test::AtMost(1.0)),
+    bar("5,000 idle sessions of one user add less than 4 MiB", "pss-5000", Test::AtMost(4.0)),
+    bar("A download beside 5,000 idle sessions at least 0.95 × one without", "beside-ratio", Test::AtLeast(0.95)),
+    bar("LIST of 10,000 entries in at most 0.7 × Pure-FTPd's time", "list", Test::TimesAtMost(0.7, PURE_FTPD)),
+    bar("MLSD of 10,000 entries in at most 0.7 × Pure-FTPd's time", "mlsd", Test::TimesAtMost(0.7, PURE_FTPD)),
+    bar("99 of 100 NOOPs beside 16 downloads answered within 2 ms", "noop-p99", Test::AtMost(2.0)),
+    bar("300 clients at once: none is lost", "clients-lost", Test::AtMost(0.0)),
+    bar(
+        "300 clients at once log in ahead of the best peer",
+        "clients-login",
+        Test::TimesAtMost(1.0, Against::BestPeer),
+    ),
+    bar(
+        "300 clients at once RETR 10 MiB ahead of the best peer",
+        "clients-retr",
+        Test::TimesAtMost(1.0, Against::BestPeer),
+    ),
+    bar(
+        "300 clients at once STOR 10 MiB ahead of the best peer",
+        "clients-stor",
+        Test::TimesAtMost(1.0, Against::BestPeer),
+    ),
+    bar("300 clients at once QUIT ahead of the best peer", "clients-quit", Test::TimesAtMost(1.0, Against::BestPeer)),
+    bar("10,000 connections that send nothing are held", "silent-held", Test::AtLeast(10_000.0)),
+    bar("10,000 connections that send nothing add at most 8 MiB", "silent-pss", Test::AtMost(8.0)),
+    bar("Others log in and fetch 16 KiB beside them within 100 ms at worst", "silent-worst", Test::AtMost(100.0)),
 ];
 
 const PURE_FTPD: Against = Against::Server("pure-ftpd");
@@ -91,20 +122,31 @@ pub fn verdict(bar: &Bar, book: &Book) -> Verdict {
         return Verdict::Unmeasured(why.unwrap_or_else(|| "the row gave no figure".into()));
     };
     let unit = metric(bar.metric).map_or("", |(_, m)| m.unit);
-    let (holds, words) = match bar.test {
-        Test::AtMost(most) => (figure <= most, format!("{} {unit}", number(figure))),
-        Test::TimesAtLeast(least, against) => {
-            let other = match against {
-                Against::Floor => SERVERS.iter().find(|k| k.role == Role::Floor).map_or("", |k| k.name),
-                Against::Server(name) => name,
-            };
-            let Some(ratio) = book.ratio(bar.metric, ours, other) else {
-                return Verdict::Unmeasured(format!("no figure of {other}"));
-            };
-            (ratio >= least, format!("{ratio:.2} × ({} {unit})", number(figure)))
-        }
+    let plain = format!("{} {unit}", number(figure));
+    let times = |against| {
+        let other = opponent(bar, book, against).ok_or("no figure of a peer")?;
+        let ratio = book.ratio(bar.metric, ours, other).ok_or_else(|| format!("no figure of {other}"))?;
+        Ok::<_, String>((ratio, format!("{ratio:.2} × {other} ({plain})")))
     };
-    if holds { Verdict::Met(words) } else { Verdict::Missed(words) }
+    let judged = match bar.test {
+        Test::AtMost(most) => Ok((figure <= most, plain.clone())),
+        Test::AtLeast(least) => Ok((figure >= least, plain.clone())),
+        Test::TimesAtLeast(least, against) => times(against).map(|(ratio, words)| (ratio >= least, words)),
+        Test::TimesAtMost(most, against) => times(against).map(|(ratio, words)| (ratio <= most, words)),
+    };
+    match judged {
+        Ok((true, words)) => Verdict::Met(words),
+        Ok((false, words)) => Verdict::Missed(words),
+        Err(why) => Verdict::Unmeasured(why),
+    }
+}
+
+fn opponent(bar: &Bar, book: &Book, against: Against) -> Option<&'static str> {
+    match against {
+        Against::Floor => SERVERS.iter().find(|k| k.role == Role::Floor).map(|k| k.name),
+        Against::Server(name) => Some(name),
+        Against::BestPeer => book.best_peer(bar.metric),
+    }
 }
 
 #[cfg(test)]
@@ -115,7 +157,8 @@ mod tests {
     fn every_bar_names_a_metric_and_a_server_that_exist() {
         for bar in BARS {
             assert!(metric(bar.metric).is_some(), "{}", bar.metric);
-            if let Test::TimesAtLeast(_, Against::Server(name)) = bar.test {
+            if let Test::TimesAtLeast(_, Against::Server(name)) | Test::TimesAtMost(_, Against::Server(name)) = bar.test
+            {
                 assert!(SERVERS.iter().any(|k| k.name == name), "{name}");
             }
         }

@@ -29,6 +29,12 @@ pub fn page(book: &Book) -> String {
         ("parallel_bytes_each", p.part.to_string()),
         ("small_files", p.small.to_string()),
         ("small_bytes", p.small_len.to_string()),
+        ("idle_sessions_most", p.idle_most.to_string()),
+        ("directory_entries", p.entries.to_string()),
+        ("noops", p.noops.to_string()),
+        ("clients_at_once", p.crowd.to_string()),
+        ("clients_bytes_each", p.crowd_len.to_string()),
+        ("silent_connections", p.silent.to_string()),
         ("window_ms", p.window.as_millis().to_string()),
     ]);
     let metrics: Vec<_> =

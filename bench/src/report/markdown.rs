@@ -45,13 +45,17 @@ fn sizes(book: &Book) -> String {
     let p = &book.plan;
     let quick = if p.quick { "QUICK RUN, for checking the harness only: " } else { "" };
     format!(
-        "{quick}{} turns; {} MiB file; {} × {} MiB in parallel; {} × {} KiB; rates over {} ms",
+        "{quick}{} turns; {} MiB file; {} × {} MiB in parallel; {} × {} KiB; {} clients × {} MiB; \
+         {} silent; rates over {} ms",
         p.runs,
         p.big >> 20,
         p.parallel,
         p.part >> 20,
         p.small,
         p.small_len >> 10,
+        p.crowd,
+        p.crowd_len >> 20,
+        p.silent,
         p.window.as_millis()
     )
 }

@@ -1,6 +1,6 @@
 //! One large file, down and up, on one session.
 
-use super::{Better, Metric, Reading, Row, Spent, Turn, float};
+use super::{AS_PLANNED, Better, Metric, Reading, Row, Spent, Turn, float};
 use crate::client::source;
 use crate::error::{Error, Result};
 use crate::plan::MIB;
@@ -13,7 +13,8 @@ pub(super) const DOWNLOAD: Row = Row {
         Metric { id: "download-cpu", what: "server CPU, download", unit: "s/GiB", better: Better::Lower },
         Metric { id: "download-client", what: "client CPU, download", unit: "% busy", better: Better::Neither },
     ],
-    alone: false,
+    alone: None,
+    turns: AS_PLANNED,
     run: download,
 };
 
@@ -25,7 +26,8 @@ pub(super) const UPLOAD: Row = Row {
         Metric { id: "upload-cpu", what: "server CPU, upload", unit: "s/GiB", better: Better::Lower },
         Metric { id: "upload-client", what: "client CPU, upload", unit: "% busy", better: Better::Neither },
     ],
-    alone: false,
+    alone: None,
+    turns: AS_PLANNED,
     run: upload,
 };
 

@@ -1,6 +1,6 @@
 //! Connections: connect, read 220, close, one after another.
 
-use super::{Better, Metric, Reading, Row, Turn, float};
+use super::{AS_PLANNED, Better, Metric, Reading, Row, Turn, float};
 use crate::client::Session;
 use crate::error::Result;
 
@@ -12,7 +12,8 @@ pub(super) const ROW: Row = Row {
         Metric { id: "connect-cpu", what: "server CPU, a connection", unit: "µs", better: Better::Lower },
         Metric { id: "connect-client", what: "client CPU, connections", unit: "% busy", better: Better::Neither },
     ],
-    alone: false,
+    alone: None,
+    turns: AS_PLANNED,
     run,
 };
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use super::{Better, Metric, Reading, Row, Turn, float};
+use super::{AS_PLANNED, Better, Metric, Reading, Row, Turn, float};
 use crate::client::Session;
 use crate::error::{Error, Result};
 use crate::site::USER;
@@ -17,7 +17,8 @@ pub(super) const SEQUENTIAL: Row = Row {
         Metric { id: "login-cpu", what: "server CPU, a login", unit: "µs", better: Better::Lower },
         Metric { id: "login-client", what: "client CPU, logins", unit: "% busy", better: Better::Neither },
     ],
-    alone: false,
+    alone: None,
+    turns: AS_PLANNED,
     run: |turn| run(turn, 1),
 };
 
@@ -29,7 +30,8 @@ pub(super) const CONCURRENT: Row = Row {
         Metric { id: "login-32-cpu", what: "server CPU, a login of 32", unit: "µs", better: Better::Lower },
         Metric { id: "login-32-client", what: "client CPU, 32 clients", unit: "% busy", better: Better::Neither },
     ],
-    alone: false,
+    alone: None,
+    turns: AS_PLANNED,
     run: |turn| run(turn, 32),
 };
 

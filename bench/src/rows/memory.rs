@@ -20,7 +20,8 @@ pub(super) const ROW: Row = Row {
         Metric { id: "pss-1000", what: "growth with 1,000 sessions", unit: "MiB", better: Better::Lower },
         Metric { id: "pss-5000", what: "growth with 5,000 sessions", unit: "MiB", better: Better::Lower },
     ],
-    alone: true,
+    alone: Some(STEPS[0]),
+    turns: 2,
     run,
 };
 
@@ -45,7 +46,8 @@ fn run(turn: &Turn<'_>) -> Result<Vec<Reading>> {
     Ok(readings)
 }
 
-fn fill(turn: &Turn<'_>, sessions: &mut Vec<Session>, step: usize) -> Result<()> {
+/// Logs sessions in until there are `step` of them.
+pub(super) fn fill(turn: &Turn<'_>, sessions: &mut Vec<Session>, step: usize) -> Result<()> {
     let deadline = Instant::now() + 2 * turn.plan.limit;
     while sessions.len() < step {
         let mut session = turn.session()?;
@@ -62,7 +64,7 @@ fn fill(turn: &Turn<'_>, sessions: &mut Vec<Session>, step: usize) -> Result<()>
 const REST: Duration = Duration::from_secs(6);
 
 /// The weight in MiB once the server has come to rest.
-fn weigh(turn: &Turn<'_>) -> Result<f64> {
+pub(super) fn weigh(turn: &Turn<'_>) -> Result<f64> {
     thread::sleep(REST);
     proc::settle(turn.server.pid(), Duration::from_secs(3));
     proc::pss(turn.server.pid()).map(|bytes| float(bytes) / float(MIB))

@@ -3,11 +3,16 @@
 //! A row is one thing a client does; it yields several figures (rate, CPU of the server, CPU of the client).
 //! A new row is a file and a line in `ROWS`.
 
+mod beside;
 mod bulk;
+mod clients;
 mod connections;
+mod listing;
 mod logins;
 mod memory;
+mod noop;
 mod parallel;
+mod silent;
 mod small;
 
 use std::time::{Duration, Instant};
@@ -31,8 +36,17 @@ pub const ROWS: &[Row] = &[
     logins::SEQUENTIAL,
     logins::CONCURRENT,
     connections::ROW,
+    listing::LIST,
+    listing::MLSD,
+    noop::ROW,
+    clients::ROW,
     memory::ROW,
+    beside::ROW,
+    silent::ROW,
 ];
+
+/// For [`Row::turns`]: as many as the plan has.
+const AS_PLANNED: usize = usize::MAX;
 
 /// One thing that is measured.
 #[derive(Debug)]
@@ -43,8 +57,11 @@ pub struct Row {
     pub what: &'static str,
     /// The figures a turn yields, in this order.
     pub metrics: &'static [Metric],
-    /// True when the server must be freshly started and no other one may run beside it.
-    pub alone: bool,
+    /// Where given, the server is freshly started and no other one runs beside it; a server that is not asked to hold
+    /// so many sessions is left out.
+    pub alone: Option<usize>,
+    /// Turns are at most so many, however many the plan has: slow rows get fewer.
+    pub turns: usize,
     /// One turn.
     pub run: fn(&Turn<'_>) -> Result<Vec<Reading>>,
 }

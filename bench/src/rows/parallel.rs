@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use super::{Better, Metric, Reading, Row, Turn, float};
+use super::{AS_PLANNED, Better, Metric, Reading, Row, Turn, float};
 use crate::client::Session;
 use crate::error::{Error, Result};
 use crate::plan::MIB;
@@ -16,7 +16,8 @@ pub(super) const ROW: Row = Row {
         Metric { id: "parallel-cpu", what: "server CPU, parallel", unit: "s/GiB", better: Better::Lower },
         Metric { id: "parallel-client", what: "client CPU, parallel", unit: "% busy", better: Better::Neither },
     ],
-    alone: false,
+    alone: None,
+    turns: AS_PLANNED,
     run,
 };
 

@@ -1,6 +1,6 @@
 //! A thousand files of 16 KiB on one session, each on a data connection of its own.
 
-use super::{Better, Metric, Reading, Row, Spent, Turn, float};
+use super::{AS_PLANNED, Better, Metric, Reading, Row, Spent, Turn, float};
 use crate::client::source;
 use crate::error::{Error, Result};
 use crate::site::small_name;
@@ -13,7 +13,8 @@ pub(super) const DOWN: Row = Row {
         Metric { id: "small-down-cpu", what: "server CPU, a file down", unit: "µs", better: Better::Lower },
         Metric { id: "small-down-client", what: "client CPU, files down", unit: "% busy", better: Better::Neither },
     ],
-    alone: false,
+    alone: None,
+    turns: AS_PLANNED,
     run: down,
 };
 
@@ -25,7 +26,8 @@ pub(super) const UP: Row = Row {
         Metric { id: "small-up-cpu", what: "server CPU, a file up", unit: "µs", better: Better::Lower },
         Metric { id: "small-up-client", what: "client CPU, files up", unit: "% busy", better: Better::Neither },
     ],
-    alone: false,
+    alone: None,
+    turns: AS_PLANNED,
     run: up,
 };
 

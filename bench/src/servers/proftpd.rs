@@ -17,7 +17,7 @@ pub(super) const KIND: Kind = Kind {
     version: |place| debian_version(place, "proftpd-core"),
     command,
     idle_most: 1000,
-    idle_reason: "one process for each session: 5,000 sessions would be 5,000 processes",
+    idle_reason: "one process for each session: thousands of sessions would be thousands of processes",
 };
 
 fn command(place: &Place, ports: &Ports) -> Result<Command> {

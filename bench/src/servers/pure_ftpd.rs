@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     version: |place| debian_version(place, "pure-ftpd"),
     command,
     idle_most: 1000,
-    idle_reason: "one process for each session: 5,000 sessions would be 5,000 processes",
+    idle_reason: "one process for each session: thousands of sessions would be thousands of processes",
 };
 
 fn command(place: &Place, ports: &Ports) -> Result<Command> {
@@ -30,6 +30,7 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
         .args(["--login", &format!("puredb:{}", database.display())])
         .args(["--passiveportrange", &format!("{}:{}", ports.first, ports.last)])
         .args(["--maxclientsnumber", "20000", "--maxclientsperip", "20000", "--maxidletime", "60"])
+        .args(["--limitrecursion", "20000:5"])
         .args(["--chrooteveryone", "--noanonymous", "--dontresolve", "--minuid", "1"])
         .args(["--syslogfacility", "none", "--tls", "0"])
         .args(["--pidfile", &place.conf.join("pure-ftpd.pid").display().to_string()]);

@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     missing: |place| missing_file(python(place), "not fetched: bench/run does that"),
     version,
     command,
-    idle_most: 5000,
+    idle_most: 10_000,
     idle_reason: "",
 };
 

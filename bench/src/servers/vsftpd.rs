@@ -15,7 +15,7 @@ pub(super) const KIND: Kind = Kind {
     version: |place| debian_version(place, "vsftpd"),
     command,
     idle_most: 1000,
-    idle_reason: "two processes for each session: 5,000 sessions would be 10,000 processes",
+    idle_reason: "two processes for each session: thousands of sessions would be thousands of processes",
 };
 
 fn command(place: &Place, ports: &Ports) -> Result<Command> {
