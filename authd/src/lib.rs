@@ -71,7 +71,7 @@ fn serve() -> Result<ExitCode, Error> {
     let mut link: AuthdEnd = Channel::from_fd(link).map_err(Error::fault("descriptor 0"))?;
     match start(&mut link) {
         Ok((ready, desk)) => {
-            let mut monitor = Outlet::new(link).map_err(Error::fault("ioctl(FIONBIO)"))?;
+            let mut monitor = Outlet::new(link);
             monitor.push(FromAuthd::Ready(ready));
             Server::new(monitor, desk).run().map(|()| ExitCode::SUCCESS)
         }

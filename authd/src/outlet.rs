@@ -18,14 +18,14 @@ pub struct Outlet<Out, In> {
 
 impl<Out: Record, In: Record> Outlet<Out, In> {
     /// Makes the end non-blocking.
-    pub fn new(channel: Channel<Out, In>) -> io::Result<Self> {
-        channel.set_nonblocking(true)?;
-        Ok(Outlet { channel, waiting: VecDeque::new() })
+    pub fn new(mut channel: Channel<Out, In>) -> Self {
+        channel.set_nonblocking(true);
+        Outlet { channel, waiting: VecDeque::new() }
     }
 
     /// Takes a descriptor as an end.
     pub fn from_fd(fd: OwnedFd) -> io::Result<Self> {
-        Self::new(Channel::from_fd(fd)?)
+        Ok(Self::new(Channel::from_fd(fd)?))
     }
 
     /// Puts a record behind those that wait. [`Outlet::flush`] sends.

@@ -32,6 +32,7 @@ pub const MAX_FDS: usize = 32;
 pub struct Channel<Out, In> {
     socket: OwnedFd,
     buffer: Vec<u8>,
+    waits: bool,
     types: PhantomData<fn(Out) -> In>,
 }
 
@@ -91,12 +92,15 @@ impl<Out: Record, In: Record> Channel<Out, In> {
     }
 
     fn wrap(socket: OwnedFd) -> Self {
-        Channel { socket, buffer: Vec::new(), types: PhantomData }
+        Channel { socket, buffer: Vec::new(), waits: true, types: PhantomData }
     }
 
     /// Makes this end non-blocking (or blocking again); the other end is not concerned.
-    pub fn set_nonblocking(&self, on: bool) -> io::Result<()> {
-        rustix::io::ioctl_fionbio(&self.socket, on).map_err(io::Error::from)
+    ///
+    /// By `MSG_DONTWAIT` on each call, not by `O_NONBLOCK`: so no process has to be allowed to change that flag, which
+    /// on a listening socket all workers share would stop the others.
+    pub fn set_nonblocking(&mut self, on: bool) {
+        self.waits = !on;
     }
 
     /// Sends one record with its descriptors, whole or not at all.
@@ -104,7 +108,7 @@ impl<Out: Record, In: Record> Channel<Out, In> {
         wire::check_descriptors(record, fds.len()).map_err(SendError::Contract)?;
         self.buffer.resize(Out::CAP.max(In::CAP), 0);
         let sent = match wire::encode(record, &mut self.buffer[..Out::CAP]) {
-            Some(bytes) => transmit(self.socket.as_fd(), bytes, fds),
+            Some(bytes) => transmit(self.socket.as_fd(), bytes, fds, self.waits),
             None => Err(SendError::Contract(Breach::TooLong(Out::CAP))),
         };
         self.wipe::<Out>();
@@ -116,11 +120,12 @@ impl<Out: Record, In: Record> Channel<Out, In> {
         // One byte more than the cap, so that a record of exactly the cap is told from a longer one even where
         // MSG_TRUNC is not reported.
         self.buffer.resize(Out::CAP.max(In::CAP) + 1, 0);
-        let received = receive(self.socket.as_fd(), &mut self.buffer[..=In::CAP]).and_then(|(length, fds)| {
-            let record: In = wire::decode(&self.buffer[..length]).map_err(RecvError::Breach)?;
-            wire::check_descriptors(&record, fds.len()).map_err(RecvError::Breach)?;
-            Ok(Received { record, fds })
-        });
+        let received =
+            receive(self.socket.as_fd(), &mut self.buffer[..=In::CAP], self.waits).and_then(|(length, fds)| {
+                let record: In = wire::decode(&self.buffer[..length]).map_err(RecvError::Breach)?;
+                wire::check_descriptors(&record, fds.len()).map_err(RecvError::Breach)?;
+                Ok(Received { record, fds })
+            });
         self.wipe::<In>();
         received
     }
@@ -138,14 +143,15 @@ impl<Out, In> AsFd for Channel<Out, In> {
     }
 }
 
-fn transmit(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), SendError> {
+fn transmit(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>], waits: bool) -> Result<(), SendError> {
+    let flags = if waits { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT };
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(SendError::Contract(Breach::DescriptorsCut));
     }
     loop {
-        return match sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+        return match sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags) {
             Ok(_) => Ok(()),
             Err(Errno::INTR) => continue,
             Err(Errno::AGAIN) => Err(SendError::WouldBlock),
@@ -155,12 +161,13 @@ fn transmit(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Res
     }
 }
 
-fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), RecvError> {
+fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], waits: bool) -> Result<(usize, Vec<OwnedFd>), RecvError> {
+    let flags = if waits { RecvFlags::CMSG_CLOEXEC } else { RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT };
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let cap = buffer.len() - 1;
     let message = loop {
-        match recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+        match recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags) {
             Ok(message) => break message,
             Err(Errno::INTR) => continue,
             Err(Errno::AGAIN) => return Err(RecvError::WouldBlock),

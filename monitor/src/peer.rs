@@ -29,8 +29,8 @@ pub(crate) struct Peer<Out, In> {
 
 impl<Out: Record, In: Record> Peer<Out, In> {
     /// Takes the link over; its events carry `id`.
-    pub fn new(channel: Channel<Out, In>, epoll: &Rc<OwnedFd>, id: u32) -> io::Result<Self> {
-        channel.set_nonblocking(true)?;
+    pub fn new(mut channel: Channel<Out, In>, epoll: &Rc<OwnedFd>, id: u32) -> io::Result<Self> {
+        channel.set_nonblocking(true);
         epoll::add(&**epoll, &channel, EventData::new_u64(id.into()), EventFlags::IN)?;
         Ok(Peer { channel, queue: VecDeque::new(), epoll: Rc::clone(epoll), id, open: true, waits_to_write: false })
     }

@@ -203,10 +203,12 @@ static ATTEMPTS: &[Attempt] = &[
     act("fchownat", Children, Succeeds, libc::SYS_fchownat, |h, _| six([fd(h.directory), text(c"file"), -1, -1, 0])),
     act("flock: a held read-only file", Children, Succeeds, libc::SYS_flock, |h, _| six([fd(h.file), int(libc::LOCK_SH)])),
     act("fchdir: a held directory", Children, Succeeds, libc::SYS_fchdir, |h, _| six([fd(h.directory)])),
-    act("ioctl: other than FIONBIO and FIONREAD", Children, Succeeds, libc::SYS_ioctl, |h, _| six([fd(h.file), 0x5451])),
+    act("ioctl: FIOCLEX", Children, Succeeds, libc::SYS_ioctl, |h, _| six([fd(h.file), 0x5451])),
     act("fcntl: a command not listed", Children, Succeeds, libc::SYS_fcntl, |h, _| six([fd(h.file), int(libc::F_GETOWN)])),
     act("mknodat: a named pipe", Children, Succeeds, libc::SYS_mknodat, |h, _| six([fd(h.directory), text(c"pipe"), c_long::from(libc::S_IFIFO | 0o600), 0])),
 
+    act("fcntl: F_SETFL, which would make a shared listener block", WithoutFiles, Succeeds, libc::SYS_fcntl, |h, _| six([fd(h.file), int(libc::F_SETFL), 0])),
+    act("ioctl: FIONBIO, which would make a shared listener block", WithoutFiles, Succeeds, libc::SYS_ioctl, |h, s| six([fd(h.file), 0x5421, s])),
     act("openat2: beneath a held directory", WithoutFiles, Succeeds, libc::SYS_openat2, |h, _| six([fd(h.directory), text(c"file"), how(&READ), OPEN_HOW])),
     act("newfstatat: beneath a held directory", WithoutFiles, Succeeds, libc::SYS_newfstatat, |h, s| six([fd(h.directory), text(c"file"), s, 0])),
     act("newfstatat: a path, with AT_EMPTY_PATH", WithoutFiles, Succeeds, libc::SYS_newfstatat, |_, s| six([int(AT_FDCWD), text(c"/"), s, int(libc::AT_EMPTY_PATH)])),

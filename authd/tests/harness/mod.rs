@@ -112,7 +112,7 @@ impl Authd {
 
     /// Everything but log records that is there now.
     pub fn heard(&mut self) -> Vec<FromAuthd> {
-        self.link.set_nonblocking(true).unwrap();
+        self.link.set_nonblocking(true);
         let mut all = vec![];
         loop {
             match self.link.recv() {
@@ -122,7 +122,7 @@ impl Authd {
                 Err(error) => panic!("{error:?}"),
             }
         }
-        self.link.set_nonblocking(false).unwrap();
+        self.link.set_nonblocking(false);
         all
     }
 

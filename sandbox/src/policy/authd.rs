@@ -2,11 +2,9 @@
 //!
 //! The user table and the keys come as sealed memfds, the public socket as a listener; all threads exist before the seal.
 
-use libc::{F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_SETFD, F_SETFL, SHUT_WR};
+use libc::{F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_SETFD, SHUT_WR};
 
 use super::{Row, arg, call, when};
-
-const FIONBIO: libc::c_int = 0x5421;
 
 /// Rows of authd.
 pub const CALLS: &[Row] = &[
@@ -19,10 +17,9 @@ pub const CALLS: &[Row] = &[
     call!(SYS_eventfd2, "authd/src/serve.rs: an argon2 thread is done"),
     when!(
         SYS_fcntl,
-        [arg(1).one_of(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GET_SEALS, F_SETFD, F_SETFL])],
-        "authd/src/users.rs: the table is sealed; authd/src/serve.rs: non-blocking"
+        [arg(1).one_of(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GET_SEALS, F_SETFD])],
+        "authd/src/users.rs: the table is sealed; authd/src/serve.rs: copies of descriptors"
     ),
-    when!(SYS_ioctl, [arg(1).one_of(&[FIONBIO])], "authd/src/serve.rs: sockets of std and mio"),
     call!(SYS_mlock, "authd/src/verify.rs: passwords"),
     call!(SYS_munlock, "authd/src/verify.rs: passwords"),
     call!(SYS_pread64, "authd/src/users.rs: the table"),

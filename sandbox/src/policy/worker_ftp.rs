@@ -2,19 +2,16 @@
 //!
 //! Left out on purpose, for Landlock does not refuse them on descriptors a worker holds: fchmod, fchown, fsetxattr, flock,
 //! fchdir, getdents64, and all calls that take a path. A worker's listening sockets are shared with the other workers, so
-//! shutdown(2) closes sending only (`SHUT_RD` would end the listener for everybody) and setsockopt(2) keeps off filters.
+//! shutdown(2) closes sending only (`SHUT_RD` would end the listener for everybody), setsockopt(2) keeps off filters, and
+//! neither fcntl(2) nor ioctl(2), which is left out, can make it block (`O_NONBLOCK` belongs to the open file, not to the descriptor).
 
 use libc::{
-    F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL, F_SETPIPE_SZ, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP,
-    MSG_FASTOPEN, SHUT_WR, SO_ATTACH_BPF, SO_ATTACH_FILTER, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF,
-    SO_BINDTODEVICE, SO_BINDTOIFINDEX, SOL_SOCKET, TCP_ULP,
+    F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, MSG_FASTOPEN,
+    SHUT_WR, SO_ATTACH_BPF, SO_ATTACH_FILTER, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF, SO_BINDTODEVICE,
+    SO_BINDTOIFINDEX, SOL_SOCKET, TCP_ULP,
 };
 
 use super::{Row, arg, call, when};
-
-/// ioctl(2) takes its request as `int` here: both fit.
-const FIONBIO: libc::c_int = 0x5421;
-const FIONREAD: libc::c_int = 0x541b;
 
 /// Rows of both worker roles.
 pub const CALLS: &[Row] = &[
@@ -29,15 +26,14 @@ pub const CALLS: &[Row] = &[
     call!(SYS_fallocate, "worker/src/ftp/cmd/allo.rs"),
     when!(
         SYS_fcntl,
-        [arg(1).one_of(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL, F_SETPIPE_SZ])],
-        "worker/src/event.rs: non-blocking, copies of descriptors; worker/src/transfer/splice.rs: wide pipes"
+        [arg(1).one_of(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ])],
+        "worker/src/event.rs: copies of descriptors; worker/src/transfer/splice.rs: wide pipes"
     ),
     call!(SYS_fdatasync, "worker/src/transfer ends an upload"),
     call!(SYS_fsync, "worker/src/transfer ends an upload"),
     call!(SYS_ftruncate, "worker/src/transfer cuts a restarted upload"),
     call!(SYS_getpeername, "worker/src/session.rs"),
     call!(SYS_getsockname, "worker/src/session.rs"),
-    when!(SYS_ioctl, [arg(1).one_of(&[FIONBIO, FIONREAD])], "worker/src/event.rs: sockets of std and mio"),
     call!(SYS_pipe2, "worker/src/transfer/splice.rs"),
     call!(SYS_pread64, "worker/src/transfer/pooled.rs"),
     call!(SYS_preadv, "worker/src/transfer/pooled.rs"),

@@ -127,7 +127,6 @@ impl Puppet {
             let mut wait = [PollFd::new(listener, PollFlags::IN)];
             poll(&mut wait, None)?;
             let Ok((stream, _)) = listener.accept() else { continue };
-            stream.set_nonblocking(false)?;
             self.control = Some(stream.as_fd().try_clone_to_owned()?);
             // The scenario may go away at any time; that is no reason to end.
             let _ = self.converse(stream);

@@ -199,7 +199,7 @@ fn stop_answers_what_was_asked_and_ends() {
 
 /// Asks until the answers, which nobody reads, fill the link and the broker's thread waits in the middle of one.
 fn stuff(worker: &mut Worker) {
-    worker.link.set_nonblocking(true).unwrap();
+    worker.link.set_nonblocking(true);
     let ask = Ask { tag: 0, op: Op::Stat(at("/f")) };
     let mut quiet = 0;
     while quiet < 20 {
