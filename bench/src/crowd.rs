@@ -132,7 +132,24 @@ impl Crowd {
     /// # Errors
     /// epoll fails; what happens to a client is no error but its loss.
     pub fn run(&mut self, job: &Job<'_>, deadline: Instant) -> Result<()> {
+        self.begin_all(job, usize::MAX);
         self.drive(job, deadline, None)
+    }
+
+    /// Logs those in that were lost, `size` at a time, so that a later job is done by all.
+    ///
+    /// # Errors
+    /// epoll fails, or a client is lost again.
+    pub fn replace_lost(&mut self, login: &Job<'_>, size: usize, deadline: Instant) -> Result<()> {
+        while self.clients.iter().any(Option::is_none) {
+            self.fault = None;
+            self.begin_all(login, size);
+            self.drive(login, deadline, None)?;
+            if let Some(fault) = self.fault.take() {
+                return Err(Error::Other(format!("client lost, {size} at a time: {fault}")));
+            }
+        }
+        Ok(())
     }
 
     /// Has every client do the job again and again until `over` is set, and stops in the middle of it then.
@@ -140,16 +157,19 @@ impl Crowd {
     /// # Errors
     /// As for [`Crowd::run`].
     pub fn repeat(&mut self, job: &Job<'_>, deadline: Instant, over: &AtomicBool) -> Result<()> {
+        self.begin_all(job, usize::MAX);
         self.drive(job, deadline, Some(over))
     }
 
+    /// Starts the job for at most so many of the clients that can do it: a login is for those that are not there.
+    fn begin_all(&mut self, job: &Job<'_>, most: usize) {
+        let is_login = matches!(job, Job::Login { .. });
+        let able: Vec<_> =
+            (0..self.clients.len()).filter(|&i| self.clients[i].is_none() == is_login).take(most).collect();
+        able.into_iter().for_each(|index| self.begin(index, job));
+    }
+
     fn drive(&mut self, job: &Job<'_>, deadline: Instant, over: Option<&AtomicBool>) -> Result<()> {
-        for index in 0..self.clients.len() {
-            let is_there = self.clients[index].is_some();
-            if is_there != matches!(job, Job::Login { .. }) {
-                self.begin(index, job);
-            }
-        }
         let mut events = Vec::with_capacity(EVENTS);
         while self.busy > 0 && !over.is_some_and(|o| o.load(Ordering::Relaxed)) {
             match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&GLANCE)) {

@@ -20,7 +20,13 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::error::{Call, Error, Result};
 
+/// Bytes of the pipes of the first sessions that upload.
 const PIPE: usize = 1 << 20;
+/// How many the first ones are; further ones keep the kernel's 64 KiB, for without a privilege a user has 64 MiB in
+/// pipes (proc(5), pipe-user-pages-soft).
+const FIRST_PIPES: usize = 16;
+/// Connections that may wait to be accepted; the kernel takes the lesser of this and somaxconn.
+const BACKLOG: i32 = 4096;
 const PIECE: usize = 64 << 10;
 const STACK: usize = 64 << 10;
 
@@ -37,9 +43,14 @@ pub fn main(words: &[OsString]) -> Result<()> {
     std::env::set_current_dir(folder).call(|| format!("chdir {}", Path::new(folder).display()))?;
     let listener =
         TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).call(|| format!("bind port {port}"))?;
+    // A second listen(2) only sets the backlog, which the standard library makes 128.
+    rustix::net::listen(&listener, BACKLOG).call(|| "listen".into())?;
     serve(&Arc::new(Floor { listener, spare: AtomicUsize::new(0) }));
     Ok(())
 }
+
+/// Pipes there are; each stays with its thread.
+static PIPES: AtomicUsize = AtomicUsize::new(0);
 
 struct Floor {
     listener: TcpListener,
@@ -122,7 +133,9 @@ fn stor(
     let Some((data, file)) = start(control, passive, name, flags)? else { return Ok(()) };
     if pipe.is_none() {
         let ends = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        rustix::pipe::fcntl_setpipe_size(&ends.1, PIPE)?;
+        if PIPES.fetch_add(1, Ordering::Relaxed) < FIRST_PIPES {
+            rustix::pipe::fcntl_setpipe_size(&ends.1, PIPE)?;
+        }
         *pipe = Some(ends);
     }
     let Some((out, into)) = pipe.as_ref() else { return Ok(()) };

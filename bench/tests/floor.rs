@@ -9,6 +9,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use bench::client::{Session, source};
+use bench::crowd::{Crowd, Job, stored_name};
 use bench::error::Error;
 
 struct Floor {
@@ -70,6 +71,45 @@ fn more_sessions_than_threads_are_served_at_once() {
     for session in sessions.into_iter().rev() {
         session.quit().unwrap();
     }
+}
+
+#[test]
+fn a_crowd_loses_nobody_and_every_file_arrives_whole() {
+    let floor = Floor::start("crowd");
+    let path = floor.folder.join("source.bin");
+    fs::write(&path, vec![7_u8; 300_001]).unwrap();
+    let file = source(&path).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let mut crowd = Crowd::new(10, 40).unwrap();
+    let len = 300_001;
+    for job in [
+        Job::Login { port: floor.port, user: "anybody", password: "anything" },
+        Job::Retr { name: "source.bin", len },
+        Job::Stor { source: &file, len },
+        Job::Quit,
+    ] {
+        crowd.run(&job, deadline).unwrap();
+        assert_eq!(crowd.lost, 0, "{job:?}: {:?}", crowd.fault);
+    }
+    assert_eq!(crowd.received, 40 * len);
+    for number in 10..50 {
+        assert_eq!(fs::metadata(floor.folder.join(stored_name(number))).unwrap().len(), len);
+    }
+}
+
+#[test]
+fn clients_of_a_crowd_that_are_answered_out_of_the_ordinary_are_lost_and_counted() {
+    let floor = Floor::start("lost");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let login = Job::Login { port: floor.port, user: "anybody", password: "anything" };
+    let mut crowd = Crowd::new(0, 5).unwrap();
+    crowd.run(&login, deadline).unwrap();
+    crowd.run(&Job::Retr { name: "none", len: 1 }, deadline).unwrap();
+    assert_eq!(crowd.lost, 5);
+    assert!(matches!(crowd.fault.take(), Some(Error::Reply { .. })));
+    crowd.replace_lost(&login, 2, deadline).unwrap();
+    crowd.run(&Job::Quit, deadline).unwrap();
+    assert_eq!(crowd.lost, 5);
 }
 
 #[test]
