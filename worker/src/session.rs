@@ -249,23 +249,33 @@ impl Session {
     /// Its time limit has passed.
     pub fn expire(&mut self, hub: &mut Hub) {
         if self.closing || !self.unsent.is_empty() {
-            self.gone = true;
-            return;
+            let before = self.unsent.len();
+            self.flush(hub);
+            self.gone |= self.unsent.len() == before;
+            return self.drive(None, hub);
         }
         let event = match self.talk.wait() {
             Wait::Login | Wait::Verdict => Event::Expired("Not logged in in time."),
             Wait::CommandWithPort if hub.now < limit(self.since, hub.settings.idle_timeout_secs) => Event::PortExpired,
             Wait::Command | Wait::CommandWithPort => Event::Expired("Idle for too long."),
             Wait::Answer => Event::Expired("The file system does not answer."),
-            Wait::Transfer => {
-                let how = if self.is_connected() { How::Stalled } else { How::NoConnection };
-                let moved = self.conduit.as_ref().map_or(0, |conduit| conduit.moved());
-                self.cut(hub);
-                Event::Ended(Ending { bytes: moved, how })
-            }
+            Wait::Transfer => return self.expire_transfer(hub),
             Wait::Nothing => return,
         };
         self.drive(Some(event), hub);
+    }
+
+    /// A transfer stands still, or seems to: the kernel tells of room in a socket only when a third of it is free, which
+    /// a slow client may take long to reach. So a last attempt decides.
+    fn expire_transfer(&mut self, hub: &mut Hub) {
+        let Some(conduit) = &mut self.conduit else { return };
+        let turn = match conduit.turn(Place(self.key, self.peer.ip()), hub) {
+            Turn::Waits if conduit.is_open() => conduit.end(How::Stalled, hub),
+            Turn::Waits => conduit.end(How::NoConnection, hub),
+            turn => turn,
+        };
+        let event = self.after(turn, hub);
+        self.drive(event, hub);
     }
 
     /// Lets go of everything; the control connection is closed when the session is dropped.
