@@ -33,8 +33,8 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
-# The end-to-end tests start the programs of the same profile.
-check:
+# The end-to-end tests start the programs of the same profile; those that weigh processes, the release's.
+check: all
 	$(CARGO) build --workspace
 	tests/run
 
