@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `sendfile` | download as it is |
 //! | `splice` | upload as it is |
-//! | `pooled` | the same where `sendfile` or `splice` is off, or the kernel refuses it before a byte has moved |
+//! | `pooled` | the same where `sendfile` or `splice` is off, or the kernel refuses it |
 //! | `ascii` | TYPE A, both ways |
 //!
 //! None keeps a buffer from one turn to the next: what a socket did not take is read again, what a socket gave is
@@ -38,7 +38,7 @@ pub enum Step {
     File(Errno),
     /// The file became shorter.
     Shrunk,
-    /// The kernel cannot do it this way; nothing has moved.
+    /// The kernel cannot do it this way; nothing has moved, or all that has moved is where it belongs.
     Refused,
 }
 

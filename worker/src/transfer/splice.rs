@@ -2,16 +2,16 @@
 //!
 //! A file takes what it is given before the turn ends, so the pipe is empty between turns and one pipe does for all
 //! uploads of a worker. If the file refuses, the pipe is thrown away with what is in it: no byte of one client can
-//! come out in another's file.
+//! come out in another's file. A file that knows no splice gets what is in the pipe by copying, and so the rest.
 
 use std::os::fd::OwnedFd;
 
 use rustix::{
-    io::Errno,
+    io::{Errno, read},
     pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice},
 };
 
-use super::{Ends, Path, Step, Tools};
+use super::{Ends, Path, Step, Tools, pooled::write_all};
 
 /// Wide, where the kernel allows it (fs.pipe-max-size, fs.pipe-user-pages-soft).
 const PIPE_BYTES: usize = 1 << 20;
@@ -53,8 +53,15 @@ impl Path for Splice {
                 Ok(got) => {
                     *moved += got as u64;
                     left = left.saturating_sub(got);
-                    if let Err(errno) = empty(&pipe, ends, got) {
-                        return Step::File(errno);
+                    match empty(&pipe, ends, got) {
+                        Ok(()) => {}
+                        Err((Errno::INVAL, rest)) => {
+                            return match copy(&pipe, ends, rest, tools.buffer()) {
+                                Ok(()) => Step::Refused,
+                                Err(errno) => Step::File(errno),
+                            };
+                        }
+                        Err((errno, _)) => return Step::File(errno),
                     }
                 }
                 Err(Errno::INTR) => {}
@@ -73,16 +80,31 @@ impl Path for Splice {
     }
 }
 
-/// Brings all that is in the pipe into the file.
-fn empty(pipe: &Pipe, ends: Ends<'_>, bytes: usize) -> Result<(), Errno> {
+/// Brings all that is in the pipe into the file; if the file refuses, tells how much is left.
+fn empty(pipe: &Pipe, ends: Ends<'_>, bytes: usize) -> Result<(), (Errno, usize)> {
     let mut left = bytes;
     while left > 0 {
         match splice(&pipe.out, None, ends.file, None, left, SpliceFlags::MOVE) {
-            Ok(0) => return Err(Errno::IO),
+            Ok(0) => return Err((Errno::IO, left)),
             Ok(put) => left = left.saturating_sub(put),
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
+            Err(errno) => return Err((errno, left)),
         }
+    }
+    Ok(())
+}
+
+/// The same by copying.
+fn copy(pipe: &Pipe, ends: Ends<'_>, bytes: usize, buffer: &mut [u8]) -> Result<(), Errno> {
+    let mut left = bytes;
+    while left > 0 {
+        let room = left.min(buffer.len());
+        let got = rustix::io::retry_on_intr(|| read(&pipe.out, buffer.get_mut(..room).unwrap_or_default()))?;
+        if got == 0 {
+            return Err(Errno::IO);
+        }
+        write_all(ends.file, buffer.get(..got).unwrap_or_default())?;
+        left = left.saturating_sub(got);
     }
     Ok(())
 }

@@ -1,0 +1,11 @@
+//! The worker between its neighbours: this program plays monitor, authd and brokers against the real `caisson-worker`,
+//! over real links, and clients over real sockets. What the whole daemon does is tested in tests/ at the top.
+
+#[path = "links/authd.rs"]
+mod authd;
+#[path = "links/brokers.rs"]
+mod brokers;
+#[path = "links/harness.rs"]
+mod harness;
+#[path = "links/monitor.rs"]
+mod monitor;
