@@ -132,6 +132,13 @@ impl Pool {
         shelf.ask()
     }
 
+    /// Lets a session wait no longer: it has ended.
+    pub fn forget(&mut self, listener: ListenerId, session: usize) {
+        if let Some(shelf) = self.shelves.get_mut(&listener) {
+            shelf.waiting.retain(|waiting| *waiting != session);
+        }
+    }
+
     /// The monitor's answer: who gets what. Sessions that get nothing are to be told 425.
     pub fn arrived(&mut self, listener: ListenerId, fds: Vec<OwnedFd>, now: u64) -> Arrived {
         let none_left = fds.is_empty();

@@ -281,6 +281,9 @@ impl Session {
     /// Lets go of everything; the control connection is closed when the session is dropped.
     pub fn end(&mut self, hub: &mut Hub) {
         self.cut(hub);
+        if self.waits_for_port {
+            hub.pool.forget(self.listener, self.key);
+        }
         if self.conduit.as_ref().is_some_and(|conduit| conduit.asks_monitor()) {
             // The monitor holds a copy of the descriptor for now: closing ours would not tell the client.
             let _ = shutdown(&self.control, Shutdown::Write);
