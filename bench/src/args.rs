@@ -11,7 +11,7 @@ usage: bench [--quick] [--runs N] [--only ROW,...] [--servers NAME,...] [--list]
              [--peers DIR] [--programs DIR] [--results DIR] [--readme FILE]
 
   --quick     smaller files, fewer turns; the figures go to results/tmp and hold no promise
-  --runs      turns of each server in each row (1 to 99)
+  --runs      turns of each server in each row (1 to 99, five unless given); fewer go to results/tmp
   --only      these rows; results go to results/tmp
   --servers   these servers; results go to results/tmp
   --list      print rows, servers and bars, measure nothing
@@ -47,7 +47,8 @@ pub struct Args {
 impl Args {
     /// True when every row and server is measured in full, so that the figures may stand in the promises.
     pub fn is_whole(&self) -> bool {
-        !self.plan.quick && self.only.is_empty() && self.servers.is_empty()
+        let is_full = !self.plan.quick && self.plan.runs >= Plan::full().runs;
+        is_full && self.only.is_empty() && self.servers.is_empty()
     }
 
     /// Reads the words after the program's name.

@@ -32,8 +32,8 @@ pub(super) const ROW: Row = Row {
     run,
 };
 
-/// Whoever is not let in by then is lost: a SYN that was dropped is sent again after 1, 3 and 7 seconds (tcp(7)).
-const LOGIN_LIMIT: Duration = Duration::from_secs(8);
+/// Whoever is not let in by then is lost: a SYN that was dropped is sent again after 1 and 3 seconds (tcp(7)).
+const LOGIN_LIMIT: Duration = Duration::from_secs(5);
 /// Clients that replace lost ones, at a time.
 const FEW: usize = 4;
 /// Threads of the client.
