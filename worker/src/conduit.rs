@@ -19,9 +19,6 @@ use crate::{
     transfer::{Step, Transfer, outcome},
 };
 
-/// Bytes that one session moves in one turn, about.
-const SHARE: usize = 4 << 20;
-
 /// How far the data connection is.
 #[derive(Debug, Default)]
 enum Connection {
@@ -177,7 +174,7 @@ impl Conduit {
             Connection::None | Connection::Ordered | Connection::Connecting(_) => return Turn::Waits,
         };
         let before = transfer.moved();
-        let step = transfer.step(data, &mut hub.tools, SHARE);
+        let step = transfer.step(data, &mut hub.tools, hub.share);
         let moved = transfer.moved() > before;
         match (outcome(step), step) {
             (Some(how), _) => self.end(how, hub),

@@ -65,9 +65,11 @@ impl Worker {
                 _ => {}
             }
             self.hub.tick();
-            for event in &events {
-                self.dispatch(event);
-            }
+            let moves = |event: &mio::event::Event| matches!(Source::of(event.token()), Some(Source::Data(_)));
+            self.hub.share_among(events.iter().filter(|event| moves(event)).count() + self.hub.again.len());
+            // Words before bytes: a reply waits for one turn of all transfers at most.
+            events.iter().filter(|event| !moves(event)).for_each(|event| self.dispatch(event));
+            events.iter().filter(|event| moves(event)).for_each(|event| self.dispatch(event));
             for _ in 0..self.hub.again.len() {
                 if let Some(key) = self.hub.again.pop_front() {
                     self.with(key, |session, hub| session.on_again(hub));

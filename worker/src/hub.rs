@@ -105,6 +105,8 @@ pub struct Hub {
     pub out: Out,
     /// Descriptors that may be closed when the replies of this turn are sent: the client need not wait for it.
     pub late: Vec<OwnedFd>,
+    /// Bytes that each transfer may move in this turn, about.
+    pub share: usize,
     /// Milliseconds since the start.
     pub now: u64,
     /// When something may be due next.
@@ -115,7 +117,17 @@ pub struct Hub {
     started: Instant,
 }
 
+/// Bytes that all transfers together move in one turn, about: what a reply may have to wait for.
+const TURN: usize = 4 << 20;
+/// The least share of a transfer: less costs more turns than it saves time.
+const LEAST_SHARE: usize = 128 << 10;
+
 impl Hub {
+    /// Divides a turn among so many transfers.
+    pub fn share_among(&mut self, transfers: usize) {
+        self.share = (TURN / transfers.max(1)).max(LEAST_SHARE);
+    }
+
     /// At the start.
     pub fn new(registry: Registry, monitor: Link<FromWorker, ToWorker>, settings: FtpSettings) -> Self {
         Hub {
@@ -133,6 +145,7 @@ impl Hub {
             queue: Vec::with_capacity(QUEUE_BYTES + 4),
             out: Out::default(),
             late: Vec::new(),
+            share: TURN,
             now: 0,
             due: NEVER,
             fatal: None,
