@@ -18,8 +18,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::log::{Gate, Log};
 use crate::peer::{CLOSED, Peer};
 
-/// The programs of the children, found once at start.
-#[derive(Debug)]
+/// The programs of the children that stay, found once at start.
+#[derive(Debug, Default)]
 pub(crate) struct Programs {
     pub authd: PathBuf,
     pub worker: PathBuf,

@@ -2,7 +2,7 @@
 //!
 //! Trusts: nothing it set without reading it back. Also holds the two calls that no crate of ours wraps safely
 //! (close_range(2), mount_setattr(2)), so that unsafe code stays in the files that may have it.
-//! Not here: which ids (monitor/src/config).
+//! Not here: which ids (monitor/config).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -34,10 +34,14 @@ pub(crate) fn is_root() -> bool {
     Uid::effective().is_root()
 }
 
-/// How many threads the process has.
-pub(crate) fn threads() -> Result<usize, Error> {
+/// The first step of confinement: sees that the process has one thread, and keeps malloc to one arena.
+pub(crate) fn begin() -> Result<(), Error> {
     let tasks = std::fs::read_dir("/proc/self/task").map_err(Error::fault("open /proc/self/task"))?;
-    Ok(tasks.count())
+    if tasks.count() != 1 {
+        return Err(Error::Refused("confine must come before the first thread"));
+    }
+    use_one_arena();
+    Ok(())
 }
 
 /// No core file, and no ptrace(2) by another process of the same uid.
@@ -51,9 +55,9 @@ pub(crate) fn forbid_core_dumps() -> Result<(), Error> {
 ///
 /// glibc's malloc opens `/proc/sys/vm/overcommit_memory` when a thread's own arena shrinks for the first time, and after the
 /// seal that open would kill the process. One arena is smaller as well.
-pub(crate) fn use_one_arena() {
+fn use_one_arena() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: sets an integer inside malloc; the process has one thread (lib.rs has checked).
+    // SAFETY: sets an integer inside malloc; the process has one thread (`begin` has checked).
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }

@@ -2,7 +2,7 @@
 //!
 //! Each process climbs the same ladder, and there is no way back up:
 //! [`take_link`] → [`confine`] (single-threaded) → make the helper threads → [`Confined::seal`] → loop.
-//! The monitor has no link and starts at [`confine`].
+//! The monitor has no link and starts at [`confine_monitor`].
 //!
 //! After the seal a child has no call that opens, makes or starts anything (a broker: nothing but openat2 and its kin). What std and
 //! libraries do unasked counts: `thread::spawn`, `available_parallelism`, `File::metadata` and `read_to_end` (statx), `TcpStream::connect`,
@@ -20,6 +20,7 @@ mod landlock;
 mod link;
 mod mounts;
 pub mod policy;
+mod require;
 mod seccomp;
 
 use std::os::fd::BorrowedFd;
@@ -42,11 +43,14 @@ pub enum Role {
     WorkerSsh,
     /// `caisson-broker`: one account's directory, no network.
     Broker,
+    /// `caisson-config`: the configuration, names of users and groups; changes nothing.
+    Config,
 }
 
 impl Role {
     /// Every role, in the order of design §1.
-    pub const ALL: [Role; 5] = [Role::Monitor, Role::Authd, Role::WorkerFtp, Role::WorkerSsh, Role::Broker];
+    pub const ALL: [Role; 6] =
+        [Role::Monitor, Role::Authd, Role::WorkerFtp, Role::WorkerSsh, Role::Broker, Role::Config];
 
     /// The role's name in logs.
     #[must_use]
@@ -57,6 +61,7 @@ impl Role {
             Role::WorkerFtp => "worker-ftp",
             Role::WorkerSsh => "worker-ssh",
             Role::Broker => "broker",
+            Role::Config => "config",
         }
     }
 }
@@ -84,7 +89,7 @@ pub struct Ids {
 /// What a process sees as `/` from now on.
 #[derive(Clone, Copy, Debug)]
 pub enum Root<'a> {
-    /// The machine's own root: the monitor.
+    /// The machine's own root, which Landlock makes read-only: caisson-config.
     Keep,
     /// An empty read-only directory: workers and authd.
     Empty,
@@ -120,27 +125,13 @@ pub struct Rights {
 
 impl Rights {
     /// Nothing: every role but the broker.
-    pub const NONE: Rights = Rights {
-        read: false,
-        write: false,
-        list: false,
-        delete: false,
-        rename: false,
-        mkdir: false,
-        link: false,
-        attributes: false,
-    };
+    pub const NONE: Rights = Rights::each(false);
     /// Everything an account can have.
-    pub const ALL: Rights = Rights {
-        read: true,
-        write: true,
-        list: true,
-        delete: true,
-        rename: true,
-        mkdir: true,
-        link: true,
-        attributes: true,
-    };
+    pub const ALL: Rights = Rights::each(true);
+
+    const fn each(on: bool) -> Rights {
+        Rights { read: on, write: on, list: on, delete: on, rename: on, mkdir: on, link: on, attributes: on }
+    }
 
     /// Whether nothing beneath the root may be changed.
     #[must_use]
@@ -154,7 +145,7 @@ impl Rights {
 pub struct Confinement<'a> {
     /// Which process this is.
     pub role: Role,
-    /// Whom to become. `None`: started without root, stay who we are (and the monitor, which stays root).
+    /// Whom to become. `None`: started without root, stay who we are.
     pub ids: Option<Ids>,
     /// What to see as `/`.
     pub root: Root<'a>,
@@ -204,22 +195,31 @@ pub struct Confined {
 pub fn confine(c: &Confinement<'_>) -> Result<Confined, Error> {
     let mut report = Report::default();
     let privileged = creds::is_root();
-    if privileged && c.ids.is_none() && c.role != Role::Monitor {
+    if privileged && c.ids.is_none() {
         return Err(Error::Refused("a child of root must be told whom to become"));
     }
-    if creds::threads()? != 1 {
-        return Err(Error::Refused("confine must come before the first thread"));
-    }
-    creds::use_one_arena();
+    creds::begin()?;
     if privileged {
         report.settle(c.enforcement, mounts::enter(c.root, &c.rights))?;
-    } else if c.role != Role::Monitor {
+    } else {
         report.weaker.push(without_root(c.role));
     }
     creds::drop_to(c.role, c.ids.as_ref())?;
     let restricted = landlock::restrict(c.role, c.root, &c.rights, &mut report);
     report.settle(c.enforcement, restricted)?;
     Ok(Confined { role: c.role, enforcement: c.enforcement, report })
+}
+
+/// Confines the monitor: it stays root with few capabilities, and sees that its children can be confined.
+///
+/// # Errors
+/// As [`confine`].
+pub fn confine_monitor(enforcement: Enforcement) -> Result<Confined, Error> {
+    let mut report = Report::default();
+    creds::begin()?;
+    creds::drop_to(Role::Monitor, None)?;
+    report.settle(enforcement, require::landlock())?;
+    Ok(Confined { role: Role::Monitor, enforcement, report })
 }
 
 fn without_root(role: Role) -> String {

@@ -7,6 +7,7 @@
 pub mod authd;
 pub mod broker;
 pub mod common;
+pub mod config;
 pub mod monitor;
 pub mod worker_ftp;
 pub mod worker_ssh;
@@ -112,5 +113,6 @@ pub fn calls(role: Role) -> Vec<&'static [Row]> {
         Role::WorkerFtp => vec![common::CALLS, worker_ftp::CALLS],
         Role::WorkerSsh => vec![common::CALLS, worker_ftp::CALLS, worker_ssh::CALLS],
         Role::Broker => vec![common::CALLS, broker::CALLS],
+        Role::Config => vec![common::CALLS, config::CALLS],
     }
 }
