@@ -6,6 +6,7 @@
 use libc::{AF_UNIX, F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL, O_CREAT, O_RDWR, O_WRONLY};
 use libc::{SO_PASSCRED, SO_RCVBUF, SO_SNDBUF, SO_TIMESTAMP, SOL_SOCKET};
 
+use super::Test::{OneOf, Without};
 use super::{Row, arg, call, when};
 
 /// Opens nothing that could be written.
@@ -14,18 +15,18 @@ const READS: libc::c_int = O_WRONLY | O_RDWR | O_CREAT;
 /// Rows of caisson-config.
 pub const CALLS: &[Row] = &[
     #[cfg(target_arch = "x86_64")]
-    when!(SYS_access, [arg(1).without(libc::W_OK)], "libc: looks for files"),
+    when!(SYS_access, [arg(1, Without(libc::W_OK))], "libc: looks for files"),
     call!(SYS_connect, "libc: sockets of the name service"),
     call!(SYS_epoll_create1, "libc: nss-systemd waits"),
     call!(SYS_epoll_ctl, "libc: nss-systemd waits"),
     call!(SYS_epoll_pwait, "libc: nss-systemd waits"),
     #[cfg(target_arch = "x86_64")]
     call!(SYS_epoll_wait, "libc: nss-systemd waits"),
-    when!(SYS_faccessat, [arg(2).without(libc::W_OK)], "libc: looks for files"),
-    when!(SYS_faccessat2, [arg(2).without(libc::W_OK)], "libc: looks for files"),
+    when!(SYS_faccessat, [arg(2, Without(libc::W_OK))], "libc: looks for files"),
+    when!(SYS_faccessat2, [arg(2, Without(libc::W_OK))], "libc: looks for files"),
     when!(
         SYS_fcntl,
-        [arg(1).one_of(&[F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL])],
+        [arg(1, OneOf(&[F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL]))],
         "monitor/config/src/table.rs seals; libc: descriptors of the name service"
     ),
     call!(SYS_fstatfs, "libc: nss-systemd looks at /run"),
@@ -40,8 +41,8 @@ pub const CALLS: &[Row] = &[
     call!(SYS_memfd_create, "monitor/config/src/table.rs"),
     call!(SYS_newfstatat, "libc: nsswitch.conf may have changed"),
     #[cfg(target_arch = "x86_64")]
-    when!(SYS_open, [arg(1).without(READS)], "libc: reads files"),
-    when!(SYS_openat, [arg(2).without(READS)], "libc: reads files; std: available_parallelism asks cgroups"),
+    when!(SYS_open, [arg(1, Without(READS))], "libc: reads files"),
+    when!(SYS_openat, [arg(2, Without(READS))], "libc: reads files; std: available_parallelism asks cgroups"),
     call!(SYS_pread64, "libc: reads files"),
     #[cfg(target_arch = "x86_64")]
     call!(SYS_readlink, "libc: nss-systemd"),
@@ -50,10 +51,10 @@ pub const CALLS: &[Row] = &[
     call!(SYS_sendto, "libc: sockets of the name service"),
     when!(
         SYS_setsockopt,
-        [arg(1).one_of(&[SOL_SOCKET]), arg(2).one_of(&[SO_PASSCRED, SO_RCVBUF, SO_SNDBUF, SO_TIMESTAMP])],
+        [arg(1, OneOf(&[SOL_SOCKET])), arg(2, OneOf(&[SO_PASSCRED, SO_RCVBUF, SO_SNDBUF, SO_TIMESTAMP]))],
         "libc: nss-systemd"
     ),
-    when!(SYS_socket, [arg(0).one_of(&[AF_UNIX])], "libc: sockets of the name service, on this machine alone"),
+    when!(SYS_socket, [arg(0, OneOf(&[AF_UNIX]))], "libc: sockets of the name service, on this machine alone"),
     call!(SYS_statx, "std: reads a file to its end"),
     call!(SYS_timerfd_create, "libc: nss-systemd waits"),
     call!(SYS_timerfd_settime, "libc: nss-systemd waits"),
