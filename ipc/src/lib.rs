@@ -21,10 +21,12 @@ pub mod call;
 pub mod channel;
 pub mod ledger;
 pub mod link;
+pub mod peer;
 pub mod table;
 pub mod types;
 pub mod wire;
 
 pub use call::Record;
 pub use channel::{Channel, MAX_FDS, Received, RecvError, SendError};
+pub use peer::Peer;
 pub use wire::Breach;

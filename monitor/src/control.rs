@@ -8,10 +8,10 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use ipc::Channel;
 use ipc::link::control::{Command, Reply, Request};
 use ipc::link::monitor_worker::ToWorker;
 use ipc::types::{Blob, UserName};
+use ipc::{Channel, Peer};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::{AtFlags, CWD, Mode, chmodat, mkdir, unlink};
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ use rustix::net::{accept_with, bind, connect, listen, socket_with};
 use rustix::process::{Pid, geteuid, getpid};
 
 use crate::monitor::{CONTROL, Monitor};
-use crate::{answer::sessions_of, peer::Peer, reload};
+use crate::{answer::sessions_of, reload};
 
 /// Most connections at once; more are closed.
 const CLIENTS: usize = 8;

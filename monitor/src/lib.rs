@@ -17,7 +17,6 @@ mod listen;
 mod log;
 mod monitor;
 mod notify;
-mod peer;
 mod reap;
 mod reload;
 mod spawn;
