@@ -87,26 +87,32 @@ fn judge(
     Ok(None)
 }
 
-/// Checks what root has to see to, whoever has checked the rest.
+/// Reads the accounts, and checks all.
 fn take(Loaded { config, weaker }: Loaded, fds: Vec<OwnedFd>) -> Result<Fresh, String> {
-    let fail = |what: &str| format!("caisson-config gave {what}");
-    let [accounts, hashes] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| fail("no tables"))?;
-    let accounts: Vec<Account> = table::read(accounts, MOST_USERS).map_err(|e| fail(&e.to_string()))?;
-    let users: Users = accounts.into_iter().map(|account| (account.name, account.user)).collect();
+    let fail = |what: String| format!("caisson-config gave {what}");
+    let [accounts, hashes] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| fail("no tables".to_owned()))?;
+    let accounts: Vec<Account> = table::read(accounts, MOST_USERS).map_err(|e| fail(e.to_string()))?;
+    let users = accounts.into_iter().map(|account| (account.name, account.user)).collect();
+    check(&config, &users).map_err(|what| fail(what.to_owned()))?;
+    Ok(Fresh { config, users, hashes, weaker: weaker.to_string() })
+}
+
+/// Checks what root has to see to, whoever has checked it before. The error names what is wrong.
+fn check(config: &Config, users: &Users) -> Result<(), &'static str> {
     let root = geteuid().is_root();
     let runs_as_root = |ids: &Option<Ids>| root && ids.as_ref().is_none_or(|ids| ids.uid == 0);
     if runs_as_root(&config.fixed.worker_ids) || runs_as_root(&config.fixed.authd_ids) {
-        return Err(fail("a worker_user or authd_user that is root"));
+        return Err("a worker_user or authd_user that is root");
     }
     if users.values().any(|user| runs_as_root(&user.ids)) && !config.allow_root_accounts {
-        return Err(fail("an account that is root, which allow_root_accounts does not allow"));
+        return Err("an account that is root, which allow_root_accounts does not allow");
     }
     let ports = config.passive_ports;
     let bounded = (1..=16).contains(&config.listen.len()) && (1..=128).contains(&config.fixed.workers);
     if !bounded || ports.first < 1024 || ports.last < ports.first {
-        return Err(fail("listeners, workers or passive_ports out of range"));
+        return Err("listeners, workers or passive_ports out of range");
     }
-    Ok(Fresh { config, users, hashes, weaker: weaker.to_string() })
+    Ok(())
 }
 
 /// Opens a file that only root, or whoever runs us, may write; `setting` names it.
@@ -124,4 +130,59 @@ fn open(path: &Path, setting: &str) -> Result<OwnedFd, String> {
         return Err(fail(format!("mode {:04o} lets others write it; chmod go-w", found.mode() & 0o7777)));
     }
     Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    use ipc::link::monitor_config::Fixed;
+
+    use super::*;
+
+    #[test]
+    fn files_that_others_may_write_are_refused() {
+        let path = std::env::temp_dir().join(format!("caisson-open-{}", std::process::id()));
+        fs::write(&path, "").unwrap();
+        let error = |mode| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            open(&path, "users_file").map_or_else(|why| why, |_| String::new())
+        };
+        assert_eq!(error(0o600), "");
+        assert!(error(0o622).ends_with("mode 0622 lets others write it; chmod go-w (named by users_file)"));
+        assert!(error(0o602).contains("mode 0602"));
+        if geteuid().is_root() {
+            chown(&path, Some(4711), None).unwrap();
+            assert!(error(0o600).contains("belongs to uid 4711"));
+        }
+        fs::remove_file(&path).unwrap();
+        assert!(open(&path, "-f").unwrap_err().contains("(named by -f)"));
+        assert!(open(Path::new("/"), "-f").unwrap_err().contains("not a regular file"));
+    }
+
+    #[test]
+    fn what_only_root_can_see_to_is_checked_whoever_has_checked_it_before() {
+        let ids = |uid| Some(Ids { uid, gid: 1, groups: Vec::new() });
+        let right = Config {
+            listen: vec![ipc::link::monitor_config::Listen { address: ([127, 0, 0, 1], 21).into(), place: (1, 1) }],
+            fixed: Fixed { worker_ids: ids(1), authd_ids: ids(2), workers: 1, ..Fixed::default() },
+            passive_ports: ipc::link::monitor_config::Ports { first: 1024, last: 1024 },
+            ..Config::default()
+        };
+        assert_eq!(check(&right, &Users::default()), Ok(()));
+        let wrong = |change: fn(&mut Config)| {
+            let mut config = right.clone();
+            change(&mut config);
+            check(&config, &Users::default()).is_err()
+        };
+        assert!(wrong(|c| c.listen.clear()) && wrong(|c| c.fixed.workers = u32::MAX));
+        assert!(wrong(|c| c.passive_ports.last = 5) && wrong(|c| c.passive_ports.first = 21));
+        if geteuid().is_root() {
+            assert!(wrong(|c| c.fixed.worker_ids = None));
+            let root = Users::from([(UserName::new(b"toor").unwrap(), User { ids: ids(0), ..User::default() })]);
+            assert!(check(&right, &root).is_err());
+            assert_eq!(check(&Config { allow_root_accounts: true, ..right }, &root), Ok(()));
+        }
+    }
 }

@@ -139,6 +139,9 @@ fn confine(order: &Order, link: &OwnedFd, directory: &OwnedFd, thread: impl FnOn
     };
     let sealed = confined.and_then(|confined| {
         thread();
+        if order.role == Role::Config {
+            works::load_name_service();
+        }
         confined.seal()
     });
     match sealed {

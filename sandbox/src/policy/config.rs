@@ -48,7 +48,7 @@ pub const CALLS: &[Row] = &[
     call!(SYS_readlink, "libc: nss-systemd"),
     call!(SYS_readlinkat, "libc: nss-systemd"),
     call!(SYS_recvfrom, "libc: sockets of the name service"),
-    call!(SYS_sendto, "libc: sockets of the name service"),
+    when!(SYS_sendto, [arg(3, Without(libc::MSG_FASTOPEN))], "libc: sockets of the name service"),
     when!(
         SYS_setsockopt,
         [arg(1, OneOf(&[SOL_SOCKET])), arg(2, OneOf(&[SO_PASSCRED, SO_RCVBUF, SO_SNDBUF, SO_TIMESTAMP]))],
