@@ -29,7 +29,11 @@ const NOT_IN_ROOT: &[(&str, &str, &[&str])] = &[
     ("ipc/src/types/permission.rs", "root hands sets on and looks into none", &["Permission::Read", ".has(", ".with("]),
     ("ipc/src/types/secret.rs", "root never sees a password", &["Secret::", "Secret)", "Secret,"]),
     ("sandbox/src/attempts.rs", "for tests, behind a feature root does not have", &["attempts("]),
-    ("sandbox/src/child.rs", "root confines itself by confine_monitor", &["Confinement", "sandbox::confine(", "child::confine"]),
+    (
+        "sandbox/src/child.rs",
+        "root confines itself by confine_monitor",
+        &["Confinement", "sandbox::confine(", "child::confine"],
+    ),
     ("sandbox/src/descriptors.rs", "steps of children", &["descriptors::"]),
     ("sandbox/src/ids.rs", "root stays who it is", &["ids::take_on", "ids::verify"]),
     ("sandbox/src/landlock.rs", "root has no domain", &["landlock::restrict"]),
