@@ -63,8 +63,9 @@ pub(crate) fn ask(m: &mut Monitor, client: Option<u32>) {
     next(m);
 }
 
-fn next(m: &mut Monitor) {
-    if m.reloads.reading.is_some() {
+/// Reads for those who asked meanwhile. Once the start has what it waited for, they wait until everybody is ready.
+pub(crate) fn next(m: &mut Monitor) {
+    if m.reloads.reading.is_some() || (m.stage == Stage::Starting && m.hashes.is_some()) {
         return;
     }
     let Some(clients) = m.reloads.again.take() else { return };

@@ -49,6 +49,7 @@ pub(crate) fn run(file: PathBuf, check: bool, report: bool) -> Result<(), String
     m.stage = Stage::Serving;
     m.log.begin();
     m.log.own(Level::Info, Event::Process, "ready");
+    reload::next(&mut m);
     notify::send("READY=1");
     while m.stage != Stage::Stopping || !reap::nobody_left(&m) {
         m.turn();
