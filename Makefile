@@ -51,7 +51,7 @@ install: all
 	install -d $(SBINDIR) $(BINDIR) $(LIBEXECDIR) $(MANDIR)/man5 $(MANDIR)/man8 $(SYSCONFDIR) $(DESTDIR)/usr/lib/systemd/system $(DESTDIR)/usr/lib/sysusers.d
 	install -m 0755 target/release/caissond $(SBINDIR)/caissond
 	install -m 0755 target/release/caissonctl $(BINDIR)/caissonctl
-	install -m 0755 target/release/caisson-worker target/release/caisson-authd target/release/caisson-broker $(LIBEXECDIR)/
+	install -m 0755 target/release/caisson-worker target/release/caisson-authd target/release/caisson-broker target/release/caisson-config $(LIBEXECDIR)/
 	install -m 0644 man/*.5 $(MANDIR)/man5/
 	install -m 0644 man/*.8 $(MANDIR)/man8/
 	test -e $(SYSCONFDIR)/caisson.toml || install -m 0600 packaging/caisson.toml $(SYSCONFDIR)/caisson.toml

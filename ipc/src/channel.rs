@@ -3,26 +3,18 @@
 //! `SOCK_SEQPACKET` keeps record borders, so descriptors stay with the record they were sent with; a byte stream
 //! would glue records together and let descriptors change owner.
 
-use std::{
-    io::{self, IoSlice, IoSliceMut},
-    marker::PhantomData,
-    mem::MaybeUninit,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{marker::PhantomData, mem::MaybeUninit};
 
-use rustix::{
-    io::Errno,
-    net::{
-        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-        SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
-    },
-};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, ReturnFlags, SocketFlags, SocketType, socketpair};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use zeroize::Zeroize;
 
-use crate::{
-    call::Record,
-    wire::{self, Breach},
-};
+use crate::call::Record;
+use crate::wire::{self, Breach};
 
 /// Most descriptors any record carries.
 pub const MAX_FDS: usize = 32;

@@ -11,6 +11,7 @@
 //! | [`link::worker_authd`] | worker, authd | password checks and verdicts |
 //! | [`link::monitor_broker`] | monitor, broker | set-up, worker links; log |
 //! | [`link::worker_broker`] | worker, broker | one record a file operation |
+//! | [`link::monitor_config`] | monitor, caisson-config | two files; the configuration, or what is wrong with it |
 //! | [`link::control`] | caissonctl, monitor | the admin's questions (`/run/caisson/control.sock`) |
 //!
 //! Not here: who may say what when (monitor/src/table.rs), and what a path means (monitor/broker/src/resolve.rs).
@@ -20,9 +21,12 @@ pub mod call;
 pub mod channel;
 pub mod ledger;
 pub mod link;
+pub mod peer;
+pub mod table;
 pub mod types;
 pub mod wire;
 
 pub use call::Record;
 pub use channel::{Channel, MAX_FDS, Received, RecvError, SendError};
+pub use peer::Peer;
 pub use wire::Breach;

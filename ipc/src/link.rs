@@ -7,6 +7,7 @@ pub mod control;
 pub mod log;
 pub mod monitor_authd;
 pub mod monitor_broker;
+pub mod monitor_config;
 pub mod monitor_worker;
 pub mod worker_authd;
 pub mod worker_broker;

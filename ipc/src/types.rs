@@ -2,6 +2,7 @@
 
 mod bytes;
 mod path;
+mod permission;
 mod permissions;
 mod secret;
 
@@ -11,7 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 pub use bytes::{Blob, TooLong};
 pub use path::{PathError, VirtPath};
-pub use permissions::{Permission, Permissions};
+pub use permission::Permission;
+pub use permissions::Permissions;
 pub use secret::Secret;
 
 macro_rules! id {

@@ -14,7 +14,7 @@ use ipc::{
     link::{
         CannotStart, Confine, Ready, control,
         log::{Event, Level, LogRecord},
-        monitor_authd, monitor_broker, monitor_worker, worker_authd, worker_broker,
+        monitor_authd, monitor_broker, monitor_config, monitor_worker, worker_authd, worker_broker,
     },
     types::{
         Blob, BrokerId, Build, Ids, ListenerId, Permission, Permissions, Port, Secret, SessionId, UserName, VirtPath,
@@ -156,6 +156,52 @@ fn from_broker() -> Vec<monitor_broker::FromBroker> {
         FromBroker::Log(line()),
         FromBroker::WorkerBreach(WorkerId(1)),
     ]
+}
+
+fn to_config() -> Vec<monitor_config::ToConfig> {
+    use monitor_config::*;
+    let file = Blob::new(&[b'f'; 4096]).unwrap();
+    vec![ToConfig::Start(ConfigStart { build: Build::THIS, confine: confine(), file }), ToConfig::Users]
+}
+
+/// The longest there can be.
+fn configuration() -> monitor_config::Config {
+    use monitor_config::*;
+    let long = || Some(format!("/{}", "p".repeat(4094)).into());
+    let ids = || Some(Ids { uid: u32::MAX, gid: u32::MAX, groups: vec![u32::MAX; 32] });
+    let fixed = Fixed {
+        worker_ids: ids(),
+        authd_ids: ids(),
+        workers: 128,
+        best_effort: true,
+        control_socket: long(),
+        program_dir: long(),
+    };
+    let address = SocketAddr::from(([u16::MAX; 8], u16::MAX));
+    Config {
+        listen: vec![Listen { address, place: (u32::MAX, u32::MAX) }; 16],
+        fixed,
+        passive_ports: Ports { first: 1024, last: u16::MAX },
+        ftp: ftp_settings(),
+        ..Config::default()
+    }
+}
+
+fn from_config() -> Vec<monitor_config::FromConfig> {
+    use monitor_config::*;
+    let weaker = Blob::new(&[b'w'; 1024]).unwrap();
+    vec![
+        FromConfig::UsersFile("/etc/caisson/users.toml".into()),
+        FromConfig::Done(Box::new(Loaded { config: configuration(), weaker })),
+        FromConfig::Refused(Blob::new(&[b'r'; 2048]).unwrap()),
+    ]
+}
+
+fn accounts() -> Vec<monitor_config::Account> {
+    use monitor_config::*;
+    let ids = Some(Ids { uid: u32::MAX, gid: u32::MAX, groups: vec![u32::MAX; 32] });
+    let home = format!("/{}", "h".repeat(4094)).into();
+    vec![Account { name: user(), user: User { locked: true, ids, home, permissions: Permissions::ALL } }]
 }
 
 fn worker_to_authd() -> Vec<worker_authd::ToAuthd> {
@@ -349,6 +395,15 @@ fn every_record_of_the_monitor_broker_link_holds() {
     assert_eq!(variants(&from_broker()), 4);
     hold(to_broker());
     hold(from_broker());
+}
+
+#[test]
+fn every_record_of_the_monitor_config_link_holds() {
+    assert_eq!(variants(&to_config()), 2);
+    assert_eq!(variants(&from_config()), 3);
+    hold(to_config());
+    hold(from_config());
+    hold(accounts());
 }
 
 #[test]

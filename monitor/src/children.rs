@@ -2,21 +2,21 @@
 //!
 //! Everything a child needs is sent right behind its `Start`; the socket holds it until the child is confined and reads.
 
-use std::io::{self, Seek, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ipc::link::Confine;
 use ipc::link::log::{Event, Level};
-use ipc::link::monitor_authd::{AuthdStart, ToAuthd, UserRecord};
+use ipc::link::monitor_authd::{AuthdStart, ToAuthd};
 use ipc::link::monitor_broker::{BrokerStart, ToBroker};
+use ipc::link::monitor_config::User;
 use ipc::link::monitor_worker::{Listener, ToWorker, WorkerStart};
 use ipc::types::{BrokerId, Build, Ids, UserName, WorkerId};
-use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::geteuid;
 
-use crate::config::{User, Users};
 use crate::monitor::{AUTHD, AuthdChild, Broker, BrokerChild, Monitor, Stage, Worker, WorkerChild};
 use crate::{listen::Listening, table::Sessions, timer::Alarm};
 
@@ -47,12 +47,12 @@ impl Monitor {
 
     /// Starts authd, gives it the users, and links it with every worker there is.
     pub fn start_authd(&mut self) -> io::Result<()> {
-        let users = sealed_users(&self.users)?;
+        let hashes = self.hashes.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
         let mut authd = AuthdChild::start(&self.programs.authd, "authd".into(), &self.epoll, AUTHD, HUGE_PAGES)?;
         let confine = self.confine(self.config.fixed.authd_ids.as_ref());
         let settings = self.config.authd;
         authd.send(ToAuthd::Start(AuthdStart { build: Build::THIS, confine, settings }), Vec::new());
-        authd.send(ToAuthd::Users, vec![users]);
+        authd.send(ToAuthd::Users, hashes);
         self.authd = Some(authd);
         let workers: Vec<WorkerId> = self.workers.keys().copied().collect();
         workers.into_iter().for_each(|id| self.link_with_authd(id));
@@ -119,46 +119,5 @@ impl Monitor {
             self.log.own(Level::Error, Event::Fault, format!("cannot start a process again: {e}"));
             self.timers.set(Duration::from_secs(1), Alarm::Respawn(slot));
         }
-    }
-}
-
-/// What authd may know of the accounts, as [`ToAuthd::Users`] describes it, in a memfd nobody can change any more.
-pub(crate) fn sealed_users(users: &Users) -> io::Result<OwnedFd> {
-    let memory = rustix::fs::memfd_create("users", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    let mut file = std::fs::File::from(memory);
-    let mut table = Vec::new();
-    for (name, user) in users {
-        let (locked, any_password) = (user.locked, user.any_password);
-        let record = UserRecord { name: name.clone(), hash: user.hash.clone(), locked, any_password };
-        let record = postcard::to_stdvec(&record).map_err(io::Error::other)?;
-        let length = u32::try_from(record.len()).map_err(io::Error::other)?;
-        table.extend_from_slice(&length.to_le_bytes());
-        table.extend_from_slice(&record);
-    }
-    file.write_all(&table)?;
-    file.rewind()?;
-    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&file, seals)?;
-    Ok(file.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Read;
-
-    use super::*;
-
-    #[test]
-    fn authd_gets_names_and_hashes_and_can_change_neither() {
-        let user = User { locked: true, ..User::default() };
-        let name = UserName::new(b"alice").unwrap();
-        let mut file = std::fs::File::from(sealed_users(&Users::from([(name.clone(), user)])).unwrap());
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).unwrap();
-        let (length, record) = bytes.split_at(4);
-        assert_eq!(u32::from_le_bytes(length.try_into().unwrap()) as usize, record.len());
-        let record: UserRecord = postcard::from_bytes(record).unwrap();
-        assert_eq!(record, UserRecord { name, hash: None, locked: true, any_password: false });
-        assert!(file.write_all(b"x").is_err() && file.set_len(0).is_err());
     }
 }

@@ -8,10 +8,10 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use ipc::Channel;
 use ipc::link::control::{Command, Reply, Request};
 use ipc::link::monitor_worker::ToWorker;
 use ipc::types::{Blob, UserName};
+use ipc::{Channel, Peer};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::{AtFlags, CWD, Mode, chmodat, mkdir, unlink};
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ use rustix::net::{accept_with, bind, connect, listen, socket_with};
 use rustix::process::{Pid, geteuid, getpid};
 
 use crate::monitor::{CONTROL, Monitor};
-use crate::{answer::sessions_of, peer::Peer, reload};
+use crate::{answer::sessions_of, reload};
 
 /// Most connections at once; more are closed.
 const CLIENTS: usize = 8;
@@ -88,32 +88,36 @@ pub(crate) fn accept(m: &mut Monitor) {
 
 /// A client asks, reads on, or goes.
 pub(crate) fn serve(m: &mut Monitor, id: u32) {
-    let Some(mut client) = m.control.as_mut().and_then(|control| control.clients.remove(&id)) else { return };
-    let stays = match client.flush().and_then(|()| client.recv()) {
-        Ok(Some(request)) => {
-            let (lines, done) = obey(m, request.record.command);
-            let lines = lines.iter().map(|line| Reply::Line(Blob::cut(line.as_bytes())));
-            lines.chain([Reply::Done(done)]).all(|reply| client.send(reply, Vec::new()).is_ok())
-        }
-        Ok(None) => true,
-        Err(_) => false,
-    };
-    if let Some(control) = m.control.as_mut().filter(|_| stays) {
-        control.clients.insert(id, client);
+    let Some(control) = m.control.as_mut() else { return };
+    let Some(client) = control.clients.get_mut(&id) else { return };
+    match client.flush().and_then(|()| client.recv()) {
+        Ok(Some(request)) => obey(m, id, request.record.command),
+        Ok(None) => {}
+        Err(_) => drop(control.clients.remove(&id)),
     }
 }
 
-fn obey(m: &mut Monitor, command: Command) -> (Vec<String>, bool) {
+fn obey(m: &mut Monitor, id: u32, command: Command) {
     match command {
-        Command::Reload => {
-            let refused = reload::reload(m).err();
-            (vec![refused.clone().unwrap_or_else(|| "reloaded".to_owned())], refused.is_none())
+        Command::Reload => reload::ask(m, Some(id)),
+        Command::Status => {
+            let lines = status(m);
+            tell(m, id, &lines, true);
         }
-        Command::Status => (status(m), true),
         Command::Kick(user) => {
             let kicked = kick(m, &user);
-            (vec![format!("{kicked} sessions of {user} closed")], kicked > 0)
+            tell(m, id, &[format!("{kicked} sessions of {user} closed")], kicked > 0);
         }
+    }
+}
+
+/// Answers a client, if it is still there: lines, and whether it was done.
+pub(crate) fn tell(m: &mut Monitor, id: u32, lines: &[String], done: bool) {
+    let Some(control) = m.control.as_mut() else { return };
+    let Some(client) = control.clients.get_mut(&id) else { return };
+    let lines = lines.iter().map(|line| Reply::Line(Blob::cut(line.as_bytes())));
+    if !lines.chain([Reply::Done(done)]).all(|reply| client.send(reply, Vec::new()).is_ok()) {
+        control.clients.remove(&id);
     }
 }
 

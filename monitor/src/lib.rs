@@ -1,22 +1,22 @@
 //! caissond: the root process. Owns listeners, starts children, answers few questions.
 //!
-//! Runs as root with few capabilities, under its own seccomp filter. Reads from: two files of the admin's at start and reload;
-//! children (hostile); caissonctl. Never: a byte from the network, a path or length a client chose, a password.
+//! Runs as root with few capabilities, under its own seccomp filter. Reads from: children (hostile);
+//! caissonctl. Opens two files of the admin's at start and reload, and has caisson-config read them. Never: a byte from the network, a path or length a client chose, a password.
 //!
 //! start.rs is the ladder, monitor.rs the loop, table.rs what may be asked, answer/ what is answered.
-//! Not here: sandbox/ (what each process may do), ipc/ (the links), monitor/broker (files), monitor/ctl (the admin's command).
+//! Not here: sandbox/ (what each process may do), ipc/ (the links), monitor/broker (files), monitor/config (keywords
+//! and TOML), monitor/ctl (the admin's command).
 #![forbid(unsafe_code)]
 
 mod answer;
 mod args;
 mod children;
-pub mod config;
+mod config;
 mod control;
 mod listen;
 mod log;
 mod monitor;
 mod notify;
-mod peer;
 mod reap;
 mod reload;
 mod spawn;
@@ -30,7 +30,6 @@ use std::path::Path;
 use std::process::{self, ExitCode};
 
 use args::Command;
-pub use args::USAGE;
 
 /// Does what the command line says. Any failure is one line on standard error and exit status 1.
 pub fn run() -> ExitCode {
@@ -52,14 +51,9 @@ pub fn run() -> ExitCode {
 }
 
 fn daemon(file: &Path, check: bool, report: bool) -> Result<(), String> {
-    let (config, users) = config::load(file)?;
-    if check {
-        println!("{}: {} listeners, {} users: valid", file.display(), config.listen.len(), users.len());
-        return Ok(());
-    }
     // A reload comes after the change to the root directory.
-    let file = std::path::absolute(file).map_err(|e| e.to_string())?;
-    start::run(config, users, file, report)
+    let file = std::path::absolute(file).map_err(|e| format!("{}: {e} (named by -f)", file.display()))?;
+    start::run(file, check, report)
 }
 
 /// Becomes `caissonctl serve`, which becomes caissond again; returns only to say why not.

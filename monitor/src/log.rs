@@ -126,37 +126,10 @@ impl Log {
             let priority = 3 + record.level as u8 + u8::from(record.level >= Level::Info);
             let _ = write!(line, "<{priority}>");
         }
-        let _ = write!(line, "{} {} ", humantime::format_rfc3339_millis(now), words(record.level));
-        escape(name.as_bytes(), &mut line);
-        let _ = write!(line, ": {}", words(record.event));
-        if let Some(session) = record.session {
-            let _ = write!(line, " session={session}");
-        }
-        line.push(' ');
-        escape(record.text.as_bytes(), &mut line);
+        let _ = write!(line, "{} {}", humantime::format_rfc3339_millis(now), record.line(name));
         line.truncate(LONGEST);
         line
     }
-}
-
-/// Printable ASCII as it is, everything else as `\xNN`.
-fn escape(bytes: &[u8], line: &mut String) {
-    for &byte in bytes {
-        match byte {
-            b' '..=b'~' => line.push(byte.into()),
-            _ => drop(write!(line, "\\x{byte:02x}")),
-        }
-    }
-}
-
-/// The name of a level or event in caissond(8): `LoginFailed` is `login-failed`.
-fn words(variant: impl std::fmt::Debug) -> String {
-    let mut name = format!("{variant:?}");
-    if let Some(second) = name.rfind(char::is_uppercase).filter(|&at| at > 0) {
-        name.insert(second, '-');
-    }
-    name.make_ascii_lowercase();
-    name
 }
 
 #[cfg(test)]

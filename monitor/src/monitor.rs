@@ -11,18 +11,19 @@ use std::time::{Duration, Instant};
 use ipc::link::log::{Event, Level};
 use ipc::link::monitor_authd::{FromAuthd, ToAuthd};
 use ipc::link::monitor_broker::{FromBroker, ToBroker};
+use ipc::link::monitor_config::{Config, User};
 use ipc::link::monitor_worker::{FromWorker, ToWorker};
 use ipc::types::{BrokerId, SessionId, UserName, WorkerId};
 use ipc::{Breach, Received};
 use nix::sys::signalfd::SignalFd;
 use rustix::{event::Timespec, event::epoll, io::Errno, process::Signal};
 
-use crate::config::{Config, User, Users};
+use crate::config::Users;
 use crate::listen::Listening;
 use crate::spawn::{Child, Programs};
 use crate::table::{self, Sessions};
 use crate::timer::{Alarm, Timers};
-use crate::{answer, control, control::Control, log::Log, reap, reload};
+use crate::{answer, control, control::Control, log::Log, reap, reload, reload::Reloads};
 
 /// What epoll calls the signals, the control socket and authd; everybody else has a number of [`Monitor::new_id`].
 pub(crate) const SIGNALS: u32 = 0;
@@ -80,8 +81,11 @@ pub(crate) enum Stage {
 pub(crate) struct Monitor {
     pub config: Config,
     pub users: Users,
+    /// authd's table of names and hashes; there from the first configuration on.
+    pub hashes: Option<OwnedFd>,
     /// The configuration file.
     pub file: PathBuf,
+    pub reloads: Reloads,
     pub programs: Programs,
     pub listeners: Vec<Listening>,
     pub control: Option<Control>,
@@ -130,7 +134,10 @@ impl Monitor {
             AUTHD => self.hear_authd(),
             _ if self.workers.contains_key(&WorkerId(id)) => self.hear_worker(WorkerId(id)),
             _ if self.brokers.contains_key(&BrokerId(id)) => self.hear_broker(BrokerId(id)),
-            _ => control::serve(self, id),
+            _ => match self.reloads.reading(id) {
+                Some(reading) => reload::hear(reading),
+                None => control::serve(self, id),
+            },
         }
     }
 
@@ -138,7 +145,7 @@ impl Monitor {
         while let Ok(Some(info)) = self.signals.read_signal() {
             match Signal::from_named_raw(info.ssi_signo.cast_signed()) {
                 Some(Signal::CHILD) => reap::reap(self),
-                Some(Signal::HUP) => drop(reload::reload(self)),
+                Some(Signal::HUP) => reload::ask(self, None),
                 _ => reap::stop(self),
             }
         }
@@ -152,6 +159,7 @@ impl Monitor {
                 let late = self.brokers.get_mut(&id).filter(|b| b.stopping || !b.child.ready);
                 late.into_iter().for_each(|broker| broker.child.kill("did not start or stop in time"));
             }
+            Alarm::ReadingLate(id) => self.reloads.reading(id).into_iter().for_each(reload::late),
             Alarm::StartOver => {
                 self.failure.get_or_insert_with(|| "not every process was ready in time".to_owned());
             }

@@ -11,7 +11,7 @@ use ipc::types::{BrokerId, WorkerId};
 use rustix::process::{WaitOptions, WaitStatus, waitpid};
 
 use crate::monitor::{Monitor, Stage};
-use crate::{answer, notify, spawn::Child, timer::Alarm};
+use crate::{answer, notify, reload, spawn::Child, timer::Alarm};
 
 /// A process that lived this long has not died "again".
 const LONG_LIFE: Duration = Duration::from_secs(10);
@@ -31,6 +31,8 @@ pub(crate) fn reap(m: &mut Monitor) {
             broker_died(m, id, status);
         } else if m.authd.as_ref().is_some_and(|authd| authd.pid == pid) {
             authd_died(m, status);
+        } else if m.reloads.reading.as_ref().is_some_and(|reading| reading.child.pid == pid) {
+            reload::died(m, status);
         }
     }
     if m.stage == Stage::Stopping && m.workers.is_empty() {
@@ -72,7 +74,12 @@ fn broker_died(m: &mut Monitor, id: BrokerId, status: WaitStatus) {
     }
 }
 
-fn obituary<Out: Record, In: Record>(child: &mut Child<Out, In>, status: WaitStatus, sessions: usize) -> String {
+/// How a child ended, in words of the log.
+pub(crate) fn obituary<Out: Record, In: Record>(
+    child: &mut Child<Out, In>,
+    status: WaitStatus,
+    sessions: usize,
+) -> String {
     let how = match (status.terminating_signal(), status.exit_status()) {
         (Some(signal), _) => format!("signal {signal}"),
         (None, status) => format!("exit status {}", status.unwrap_or(-1)),
@@ -124,6 +131,7 @@ pub(crate) fn stop(m: &mut Monitor) {
 
 /// Kills what is left.
 pub(crate) fn kill_everybody(m: &mut Monitor, why: &str) {
+    m.reloads.reading.iter_mut().for_each(|reading| reading.child.kill(why));
     m.authd.iter_mut().for_each(|authd| authd.kill(why));
     m.workers.values_mut().for_each(|worker| worker.child.kill(why));
     m.brokers.values_mut().for_each(|broker| broker.child.kill(why));
@@ -131,7 +139,7 @@ pub(crate) fn kill_everybody(m: &mut Monitor, why: &str) {
 
 /// Whether no child is left.
 pub(crate) fn nobody_left(m: &Monitor) -> bool {
-    m.authd.is_none() && m.workers.is_empty() && m.brokers.is_empty()
+    m.authd.is_none() && m.workers.is_empty() && m.brokers.is_empty() && m.reloads.reading.is_none()
 }
 
 #[cfg(test)]

@@ -1,42 +1,136 @@
 //! SIGHUP and `caissonctl reload`: the new files are judged whole and the new listeners bound before anything changes.
 //!
 //! A file that is wrong changes nothing. Sessions go on, but for those of accounts that are gone or locked.
+//! Files are read by caisson-config (config.rs), one reading at a time, and nobody waits for it but who asked. The start reads
+//! in the same way.
 
-use std::net::SocketAddr;
+use std::time::Duration;
 
 use ipc::link::log::{Event, Level};
+use ipc::link::monitor_config::Config;
 use ipc::link::{monitor_authd::ToAuthd, monitor_worker::ToWorker};
 use ipc::types::{ListenerId, UserName};
+use rustix::process::WaitStatus;
 
-use crate::config::{self, Config, Users};
+use crate::config::{self, ConfigChild, Fresh};
 use crate::listen::{self, Listening};
 use crate::monitor::{Monitor, Stage};
-use crate::{children, control};
+use crate::{children, control, reap, timer::Alarm};
 
-/// Reloads; the error is one line, and has been logged.
-pub(crate) fn reload(m: &mut Monitor) -> Result<(), String> {
-    let reloaded = match m.stage {
-        Stage::Starting | Stage::Stopping => Err("not while starting or stopping".to_owned()),
-        Stage::Serving => config::load(&m.file).and_then(|(config, users)| swap(m, config, users)),
+/// How long caisson-config may take.
+const READING: Duration = Duration::from_secs(10);
+
+/// What is being read, and who waits for what.
+#[derive(Debug, Default)]
+pub(crate) struct Reloads {
+    /// One at a time.
+    pub reading: Option<Reading>,
+    /// Somebody asked meanwhile, when the files may have been read already: once more, for these clients.
+    again: Option<Vec<u32>>,
+    /// What the start waits for.
+    pub first: Option<Result<Fresh, String>>,
+}
+
+/// caisson-config at work, until it has been reaped.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    /// What epoll calls its link.
+    pub id: u32,
+    pub child: ConfigChild,
+    outcome: Option<Result<Fresh, String>>,
+    /// Clients of the control socket that wait for it.
+    clients: Vec<u32>,
+}
+
+impl Reading {
+    /// Nothing more is wanted of it.
+    fn end(&mut self, outcome: Result<Fresh, String>) {
+        self.outcome.get_or_insert(outcome);
+        self.child.kill("is done");
+    }
+}
+
+impl Reloads {
+    /// The reading of this number, if it is not over.
+    pub fn reading(&mut self, id: u32) -> Option<&mut Reading> {
+        self.reading.as_mut().filter(|reading| reading.id == id)
+    }
+}
+
+/// Reads the configuration, and takes it over if it is right; `client` of the control socket is told.
+pub(crate) fn ask(m: &mut Monitor, client: Option<u32>) {
+    m.reloads.again.get_or_insert_default().extend(client);
+    next(m);
+}
+
+/// Reads for those who asked meanwhile. Once the start has what it waited for, they wait until everybody is ready.
+pub(crate) fn next(m: &mut Monitor) {
+    if m.reloads.reading.is_some() || (m.stage == Stage::Starting && m.hashes.is_some()) {
+        return;
+    }
+    let Some(clients) = m.reloads.again.take() else { return };
+    let id = m.new_id();
+    match config::start(m, id) {
+        Ok(child) => {
+            m.reloads.reading = Some(Reading { id, child, outcome: None, clients });
+            m.timers.set(READING, Alarm::ReadingLate(id));
+        }
+        Err(why) => finish(m, &clients, Err(why)),
+    }
+}
+
+/// caisson-config has said something.
+pub(crate) fn hear(reading: &mut Reading) {
+    if let Some(outcome) = config::hear(&mut reading.child) {
+        reading.end(outcome);
+    }
+}
+
+/// caisson-config had its time.
+pub(crate) fn late(reading: &mut Reading) {
+    reading.end(Err(format!("caisson-config did not answer within {} seconds", READING.as_secs())));
+}
+
+/// caisson-config has died; its last word may be unread.
+pub(crate) fn died(m: &mut Monitor, status: WaitStatus) {
+    let Some(mut reading) = m.reloads.reading.take() else { return };
+    hear(&mut reading);
+    let outcome = reading.outcome.unwrap_or_else(|| {
+        Err(format!("caisson-config did not finish: {}", reap::obituary(&mut reading.child, status, 0)))
+    });
+    finish(m, &reading.clients, outcome);
+}
+
+fn finish(m: &mut Monitor, clients: &[u32], outcome: Result<Fresh, String>) {
+    let done = match m.stage {
+        Stage::Starting => return m.reloads.first = Some(outcome),
+        Stage::Stopping => Err("stopping".to_owned()),
+        Stage::Serving => outcome.and_then(|fresh| swap(m, fresh)),
     };
-    match &reloaded {
+    match &done {
         Ok(()) => m.log.own(Level::Info, Event::Process, "reloaded"),
         Err(why) => m.log.own(Level::Error, Event::Process, format!("reload refused, nothing changed: {why}")),
     }
-    reloaded
+    let (line, done) = done.map_or_else(|why| (why, false), |()| ("reloaded".to_owned(), true));
+    clients.iter().for_each(|&client| control::tell(m, client, std::slice::from_ref(&line), done));
+    next(m);
 }
 
-fn swap(m: &mut Monitor, mut new: Config, users: Users) -> Result<(), String> {
-    let table = children::sealed_users(&users).map_err(|e| format!("memfd: {e}"))?;
+/// Takes a configuration over: also the first one, when there is nobody yet to be told.
+pub(crate) fn swap(m: &mut Monitor, fresh: Fresh) -> Result<(), String> {
+    let Fresh { config: mut new, users, hashes, weaker } = fresh;
+    let table = hashes.try_clone().map_err(|e| format!("dup: {e}"))?;
     let bound = bind_new(m, &new)?;
     // Nothing below can fail.
-    if new.fixed != m.config.fixed {
+    if m.stage == Stage::Serving && new.fixed != m.config.fixed {
         let text = "workers, sandbox, programs, users of processes, control_socket and max_concurrent_password_checks change at restart only";
         m.log.own(Level::Warning, Event::Process, text);
         new.fixed = m.config.fixed.clone();
     }
     m.config = new;
+    m.hashes = Some(hashes);
     m.log.least = m.config.log_level;
+    m.log.note_weaker(&weaker);
     swap_listeners(m, bound);
     for worker in m.workers.values_mut() {
         worker.child.send(ToWorker::Settings(m.config.ftp.clone()), Vec::new());
@@ -57,10 +151,10 @@ fn swap(m: &mut Monitor, mut new: Config, users: Users) -> Result<(), String> {
 fn bind_new(m: &mut Monitor, new: &Config) -> Result<Vec<Listening>, String> {
     let mut bound = Vec::new();
     for listen in &new.listen {
-        let open = |address: &SocketAddr| m.listeners.iter().any(|old| old.address == *address && old.socket.is_some());
-        if let Some(address) = listen.address.filter(|address| !open(address)) {
-            let socket = Some(listen::listener(address, &listen.place)?);
-            bound.push(Listening { id: ListenerId(m.new_id()), address, socket });
+        if !m.listeners.iter().any(|old| old.address == listen.address && old.socket.is_some()) {
+            let place = format!("{}:{}:{}", m.file.display(), listen.place.0, listen.place.1);
+            let socket = Some(listen::listener(listen.address, &place)?);
+            bound.push(Listening { id: ListenerId(m.new_id()), address: listen.address, socket });
         }
     }
     Ok(bound)
@@ -76,7 +170,7 @@ fn swap_listeners(m: &mut Monitor, bound: Vec<Listening>) {
         }
     }
     for old in &mut m.listeners {
-        if !m.config.listen.iter().any(|listen| listen.address == Some(old.address)) && old.socket.take().is_some() {
+        if !m.config.listen.iter().any(|listen| listen.address == old.address) && old.socket.take().is_some() {
             let workers = m.workers.values_mut();
             workers.for_each(|worker| worker.child.send(ToWorker::CloseListener(old.id), Vec::new()));
         }

@@ -11,15 +11,15 @@ use std::process::{ChildStderr, Command, Stdio};
 use std::{rc::Rc, time::Instant};
 
 use ipc::link::Ready;
+use ipc::peer::{CLOSED, Peer};
 use ipc::{Channel, Received, Record};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::log::{Gate, Log};
-use crate::peer::{CLOSED, Peer};
 
-/// The programs of the children, found once at start.
-#[derive(Debug)]
+/// The programs of the children that stay, found once at start.
+#[derive(Debug, Default)]
 pub(crate) struct Programs {
     pub authd: PathBuf,
     pub worker: PathBuf,

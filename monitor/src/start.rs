@@ -10,35 +10,37 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ipc::link::log::{Event, Level};
-use ipc::types::ListenerId;
+use ipc::link::monitor_config::Config;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
-use sandbox::{Confinement, Enforcement, Rights, Role, Root};
+use sandbox::{Confined, Enforcement};
 
-use crate::config::{Config, Users};
-use crate::listen::{self, Listening};
-use crate::monitor::{Monitor, SIGNALS, Stage};
+use crate::monitor::{AUTHD, Monitor, SIGNALS, Stage};
 use crate::timer::{Alarm, Timers};
-use crate::{control::Control, log::Log, notify, reap, spawn::Programs};
+use crate::{config::Users, control::Control, log::Log, notify, reap, reload, reload::Reloads, spawn::Programs};
 
 /// How long all processes together may take to be ready.
 const START: Duration = Duration::from_secs(15);
+/// Why nothing was started, if nothing went wrong.
+const STOPPED: &str = "told to stop while starting";
 /// Descriptors wanted: two a session in a worker, and passive sockets.
 const DESCRIPTORS: u64 = 1 << 18;
 
-/// Starts everything and serves until told to stop; `report`: says on standard output what is weaker, and `ready`.
-pub(crate) fn run(config: Config, users: Users, file: PathBuf, report: bool) -> Result<(), String> {
-    let mut m = prepare(config, users, file)?;
-    if let Err(why) = start(&mut m) {
+/// Starts everything and serves until told to stop; `check`: only judges the configuration; `report`: says on standard output
+/// what is weaker, and `ready`.
+pub(crate) fn run(file: PathBuf, check: bool, report: bool) -> Result<(), String> {
+    let mut m = prepare(file)?;
+    let started = configure(&mut m, check).and_then(|()| if check { Ok(()) } else { start(&mut m) });
+    if check || started.is_err() {
         reap::kill_everybody(&mut m, "the start failed");
         m.stage = Stage::Stopping;
         while !reap::nobody_left(&m) {
             m.turn();
         }
-        return Err(why);
+        return started;
     }
     if report {
         let weaker: String = m.log.weaker.iter().map(|weaker| format!("  weaker    {weaker}\n")).collect();
@@ -47,6 +49,7 @@ pub(crate) fn run(config: Config, users: Users, file: PathBuf, report: bool) -> 
     m.stage = Stage::Serving;
     m.log.begin();
     m.log.own(Level::Info, Event::Process, "ready");
+    reload::next(&mut m);
     notify::send("READY=1");
     while m.stage != Stage::Stopping || !reap::nobody_left(&m) {
         m.turn();
@@ -55,31 +58,23 @@ pub(crate) fn run(config: Config, users: Users, file: PathBuf, report: bool) -> 
     Ok(())
 }
 
-/// Everything that can be refused before a process is started.
-fn prepare(config: Config, users: Users, file: PathBuf) -> Result<Monitor, String> {
+/// A monitor without a configuration.
+fn prepare(file: PathBuf) -> Result<Monitor, String> {
     umask(Mode::from_raw_mode(0o077));
     raise_descriptors();
-    let programs = Programs::find(config.fixed.program_dir.as_deref())?;
     let (epoll, signals) = events().map_err(|e| format!("epoll or signalfd: {e}"))?;
-    let mut listeners = Vec::new();
-    for (listen, id) in config.listen.iter().zip(1..) {
-        if let Some(address) = listen.address {
-            let socket = Some(listen::listener(address, &listen.place)?);
-            listeners.push(Listening { id: ListenerId(id), address, socket });
-        }
-    }
-    let control = config.fixed.control_socket.as_deref().map(|path| Control::bind(path, &epoll)).transpose()?;
     Ok(Monitor {
-        log: Log::new(config.log_level),
-        deaths: vec![0; config.fixed.workers as usize + 1],
-        // Listeners have the first ones.
-        last_id: 100,
-        config,
-        users,
+        log: Log::new(Level::default()),
+        deaths: Vec::new(),
+        last_id: AUTHD,
+        config: Config::default(),
+        users: Users::default(),
+        hashes: None,
         file,
-        programs,
-        listeners,
-        control,
+        reloads: Reloads::default(),
+        programs: Programs::default(),
+        listeners: Vec::new(),
+        control: None,
         epoll,
         signals,
         timers: Timers::default(),
@@ -91,6 +86,26 @@ fn prepare(config: Config, users: Users, file: PathBuf) -> Result<Monitor, Strin
     })
 }
 
+/// Reads the configuration, and does everything that can be refused before a process is started; `check`: no more than says so.
+fn configure(m: &mut Monitor, check: bool) -> Result<(), String> {
+    reload::ask(m, None);
+    while m.reloads.first.is_none() && m.stage == Stage::Starting {
+        m.turn();
+    }
+    let fresh = m.reloads.first.take().unwrap_or_else(|| Err(STOPPED.to_owned()))?;
+    if check {
+        let (file, listeners, users) = (m.file.display(), fresh.config.listen.len(), fresh.users.len());
+        println!("{file}: {listeners} listeners, {users} users: valid");
+        return Ok(());
+    }
+    let fixed = fresh.config.fixed.clone();
+    m.programs = Programs::find(fixed.program_dir.as_deref())?;
+    m.deaths = vec![0; fixed.workers as usize + 1];
+    reload::swap(m, fresh)?;
+    m.control = fixed.control_socket.as_deref().map(|path| Control::bind(path, &m.epoll)).transpose()?;
+    Ok(())
+}
+
 /// Starts authd and the workers, confines the monitor, and waits until everybody is ready.
 fn start(m: &mut Monitor) -> Result<(), String> {
     std::env::set_current_dir("/").map_err(|e| format!("chdir /: {e}"))?;
@@ -100,8 +115,7 @@ fn start(m: &mut Monitor) -> Result<(), String> {
     }
     m.timers.set(START, Alarm::StartOver);
     let enforcement = if m.config.fixed.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
-    let order = Confinement { role: Role::Monitor, ids: None, root: Root::Keep, rights: Rights::NONE, enforcement };
-    let report = sandbox::confine(&order).and_then(sandbox::Confined::seal).map_err(|e| e.to_string())?;
+    let report = sandbox::confine_monitor(enforcement).and_then(Confined::seal).map_err(|e| e.to_string())?;
     report.weaker.iter().for_each(|weaker| m.log.note_weaker(weaker));
     while m.failure.is_none() && m.stage == Stage::Starting {
         let ready = m.authd.as_ref().is_some_and(|authd| authd.ready) && m.workers.values().all(|w| w.child.ready);
@@ -110,7 +124,7 @@ fn start(m: &mut Monitor) -> Result<(), String> {
         }
         m.turn();
     }
-    Err(m.failure.take().unwrap_or_else(|| "told to stop while starting".to_owned()))
+    Err(m.failure.take().unwrap_or_else(|| STOPPED.to_owned()))
 }
 
 /// What is waited on. Signals become events; children inherit that, so that a Ctrl-C on the terminal reaches the monitor alone.

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use ipc::Breach;
-use ipc::link::{monitor_authd::FromAuthd, monitor_broker::FromBroker, monitor_worker::FromWorker};
+use ipc::link::{monitor_authd::FromAuthd, monitor_broker::FromBroker};
+use ipc::link::{monitor_config::FromConfig, monitor_worker::FromWorker};
 use ipc::types::{BrokerId, SessionId};
 
 /// When a request is permitted.
@@ -14,7 +15,7 @@ use ipc::types::{BrokerId, SessionId};
 pub(crate) enum Phase {
     /// Always.
     Any,
-    /// Before the child has said `Ready`.
+    /// Before the child has said `Ready` (caisson-config: `UsersFile`).
     Starting,
     /// After it.
     Serving,
@@ -57,6 +58,15 @@ pub(crate) fn of_broker(record: &FromBroker) -> Row {
         FromBroker::CannotStart(_) =>  Row(Starting, "CannotStart comes first"),       // once; monitor.rs
         FromBroker::Log(_) =>          Row(Any,      "Log"),                           // freely, a flood is dropped; log.rs
         FromBroker::WorkerBreach(_) => Row(Serving,  "WorkerBreach follows Ready"),    // freely; monitor.rs
+    }
+}
+
+#[rustfmt::skip]
+pub(crate) fn of_config(record: &FromConfig) -> Row {
+    match record {
+        FromConfig::UsersFile(_) =>    Row(Starting, "UsersFile comes once"),          // once; config.rs
+        FromConfig::Done(_) =>         Row(Serving,  "Done follows UsersFile"),        // once; config.rs
+        FromConfig::Refused(_) =>      Row(Any,      "Refused"),                       // once; config.rs
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) enum Alarm {
     BrokerLate(BrokerId),
     /// A broker may have been idle long enough.
     BrokerIdle(BrokerId),
+    /// The reading with this number had its time.
+    ReadingLate(u32),
     /// Everybody had time to start.
     StartOver,
     /// Everybody had time to stop.

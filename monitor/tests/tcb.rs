@@ -1,8 +1,8 @@
 //! The trusted base is small, and stays so: how much of our code runs as root, and which crates are linked into it.
 //!
-//! A line of code is one that is not blank, comment, test, import (`use`, `mod`) or attribute, and no row of a table that is data:
-//! keywords of the configuration, and the lists of system calls in sandbox/src/policy. Counted are monitor/src, and of ipc and
-//! sandbox what root links: [`NOT_IN_ROOT`] are modules whose types root never makes.
+//! A line of code is one that is not blank, comment or test. Counted are monitor/src, and of ipc and sandbox all but
+//! [`NOT_IN_ROOT`], modules root does not use, and the lists of system calls in sandbox/src/policy, which are data
+//! (sandbox/tests/rows.rs holds them).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,8 +11,8 @@ use std::{
     process::Command,
 };
 
-/// Most lines of code in monitor/src.
-const MONITOR: usize = 1_800;
+/// Most lines of code in monitor/src. (The aim is 1,500.)
+const MONITOR: usize = 1_700;
 /// Most lines of code of ours in root's address space.
 const ROOT: usize = 3_000;
 /// Most lines of a file of monitor/src, tests and comments included.
@@ -20,20 +20,29 @@ const FILE: usize = 300;
 /// Most lines of a function of monitor/src.
 const FUNCTION: usize = 50;
 
-const NOT_IN_ROOT: &[(&str, &str)] = &[
-    ("ipc/src/ledger.rs", "workers count their sessions"),
-    ("ipc/src/link/worker_authd.rs", "root has no end of it"),
-    ("ipc/src/link/worker_broker.rs", "root has no end of it"),
-    ("ipc/src/types/path.rs", "root never sees a client's path"),
-    ("ipc/src/types/secret.rs", "root never sees a password"),
-    ("sandbox/src/attempts.rs", "for tests and selftest, behind a feature the monitor does not have"),
+/// Each with a reason, and the words by which it would be used in root's share of the code.
+const NOT_IN_ROOT: &[(&str, &str, &[&str])] = &[
+    ("ipc/src/ledger.rs", "workers count their sessions", &["ledger::"]),
+    ("ipc/src/link/worker_authd.rs", "root has no end of it", &["worker_authd::"]),
+    ("ipc/src/link/worker_broker.rs", "root has no end of it", &["worker_broker::"]),
+    ("ipc/src/types/path.rs", "root never sees a client's path", &["VirtPath::", "VirtPath)", "VirtPath,"]),
+    ("ipc/src/types/permission.rs", "root hands sets on and looks into none", &["Permission::Read", ".has(", ".with("]),
+    ("ipc/src/types/secret.rs", "root never sees a password", &["Secret::", "Secret)", "Secret,"]),
+    ("sandbox/src/attempts.rs", "for tests, behind a feature root does not have", &["attempts("]),
+    (
+        "sandbox/src/child.rs",
+        "root confines itself by confine_monitor",
+        &["Confinement", "sandbox::confine(", "child::confine"],
+    ),
+    ("sandbox/src/descriptors.rs", "steps of children", &["descriptors::"]),
+    ("sandbox/src/ids.rs", "root stays who it is", &["ids::take_on", "ids::verify"]),
+    ("sandbox/src/landlock.rs", "root has no domain", &["landlock::restrict"]),
+    ("sandbox/src/link.rs", "root has no parent", &["take_link("]),
+    ("sandbox/src/mounts.rs", "root stays in the machine's namespaces", &["mounts::"]),
 ];
 
 /// Tables and nothing else: every file of this folder but `mod.rs`, which holds the vocabulary.
 const TABLES: &str = "sandbox/src/policy/";
-/// How a keyword's row begins.
-const ROW: &str = "word(\"";
-
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
@@ -60,50 +69,36 @@ fn without_tests(text: &str) -> impl Iterator<Item = &str> {
     text.lines().take_while(|line| line.trim() != "#[cfg(test)]")
 }
 
-fn lines_of_code(text: &str) -> usize {
-    let mut in_import = false;
-    let mut count = 0;
-    for line in without_tests(text).map(str::trim) {
-        let words = line.trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ").trim_start_matches("pub ");
-        let import = in_import || words.starts_with("use ") || words.starts_with("mod ");
-        let other = line.is_empty() || line.starts_with("//") || line.starts_with("#");
-        in_import = import && !line.ends_with(';');
-        count += usize::from(!import && !other && !line.starts_with(ROW));
-    }
-    count
+/// Lines that are code.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    without_tests(text).filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"))
+}
+
+/// The files of a folder that root uses, but for tables that are data.
+fn in_root(folder: &str) -> BTreeMap<String, String> {
+    let mut files = sources(folder);
+    let table = |name: &str| name.starts_with(TABLES) && !name.ends_with("/mod.rs");
+    files.retain(|name, _| !table(name) && !NOT_IN_ROOT.iter().any(|(file, ..)| file == name));
+    files
 }
 
 #[test]
 fn the_code_that_runs_as_root_stays_small() {
-    let not_in_root: BTreeSet<&str> = NOT_IN_ROOT.iter().map(|(file, _)| *file).collect();
-    let mut total = 0;
-    for folder in ["monitor/src", "ipc/src", "sandbox/src"] {
-        let files = sources(folder);
-        let table = |name: &str| name.starts_with(TABLES) && !name.ends_with("/mod.rs");
-        let counted = files.iter().filter(|(name, _)| !not_in_root.contains(name.as_str()) && !table(name));
-        let lines: usize = counted.map(|(_, text)| lines_of_code(text)).sum();
-        eprintln!("{folder}: {lines} lines of code");
-        assert!(
-            folder != "monitor/src" || lines <= MONITOR,
-            "monitor/src has {lines} lines of code, {MONITOR} are allowed"
-        );
-        total += lines;
-    }
-    eprintln!("root: {total} lines of code");
-    assert!(total <= ROOT, "root has {total} lines of code of ours, {ROOT} are allowed");
+    let count = |folder| in_root(folder).values().map(|text| code(text).count()).sum::<usize>();
+    let (monitor, ipc, sandbox) = (count("monitor/src"), count("ipc/src"), count("sandbox/src"));
+    let root = monitor + ipc + sandbox;
+    eprintln!("lines of code: monitor/src {monitor}, ipc {ipc}, sandbox {sandbox}, root {root}");
+    assert!(monitor <= MONITOR, "monitor/src has {monitor} lines of code, {MONITOR} are allowed");
+    assert!(root <= ROOT, "root has {root} lines of code of ours, {ROOT} are allowed");
 }
 
 #[test]
 fn what_is_said_not_to_be_in_root_exists_and_is_not_used_by_it() {
-    let monitor = sources("monitor/src");
-    for (file, _) in NOT_IN_ROOT {
-        assert!(root().join(file).is_file(), "{file}");
-    }
-    for (name, text) in &monitor {
-        for used in ["ledger", "worker_authd", "worker_broker", "VirtPath", "Secret", "attempts"] {
-            let used_in =
-                without_tests(text).filter(|line| !line.trim().starts_with("//")).find(|line| line.contains(used));
-            assert!(used_in.is_none(), "{name} uses {used}: {used_in:?}");
+    for (file, reason, words) in NOT_IN_ROOT {
+        assert!(root().join(file).is_file() && !reason.is_empty(), "{file}");
+        for (name, text) in ["monitor/src", "ipc/src", "sandbox/src"].into_iter().flat_map(in_root) {
+            let used = |line: &&str| !line.contains("use ") && words.iter().any(|word| line.contains(word));
+            assert!(!code(&text).any(|line| used(&line)), "{name} uses {file}");
         }
     }
 }

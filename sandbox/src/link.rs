@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use crate::{Error, creds};
+use crate::{Error, creds, descriptors};
 
 /// Takes descriptor 0 as the link to the parent and leaves `/dev/null` there.
 ///
@@ -26,7 +26,7 @@ pub fn take_link() -> Result<OwnedFd, Error> {
         return Err(Error::NotALink("not an AF_UNIX SOCK_SEQPACKET socket"));
     }
     let link = rustix::io::fcntl_dupfd_cloexec(&stdin, 3).map_err(Error::fault("fcntl(F_DUPFD_CLOEXEC)"))?;
-    creds::close_all_but(&link)?;
+    descriptors::close_all_but(&link)?;
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(Error::fault("open /dev/null"))?;
     rustix::stdio::dup2_stdin(&null).map_err(Error::fault("dup2"))?;

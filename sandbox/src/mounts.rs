@@ -13,7 +13,7 @@ use rustix::mount::{
     open_tree, unmount,
 };
 
-use crate::{Error, Rights, Root, creds};
+use crate::{Error, Rights, Root, descriptors};
 
 /// Where the new root is mounted before it becomes `/`. Any directory that exists serves; in our namespace nobody else sees it.
 const STAGE: &str = "/dev";
@@ -48,7 +48,7 @@ fn enter_directory(directory: BorrowedFd<'_>, rights: &Rights) -> Result<(), Err
     pivot()?;
     let new = rustix::fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(Error::fault("open /"))?;
-    creds::replace_descriptor(&new, directory)?;
+    descriptors::replace_descriptor(&new, directory)?;
     let after = rustix::fs::fstat(directory).map_err(Error::fault("fstat"))?;
     if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino) {
         return Err(Error::Broken("the account's root"));
@@ -69,7 +69,7 @@ fn copy_tree(directory: BorrowedFd<'_>, rights: &Rights) -> Result<OwnedFd, Erro
     if rights.changes_nothing() {
         set |= MOUNT_ATTR_RDONLY;
     }
-    creds::set_mount_attributes(&tree, set).map_err(refused)?;
+    descriptors::set_mount_attributes(&tree, set).map_err(refused)?;
     Ok(tree)
 }
 

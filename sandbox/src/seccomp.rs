@@ -1,7 +1,7 @@
 //! Rows → a BPF program → every thread of the process, and a look afterwards whether it is there.
 //!
 //! A call that is on no row kills the process at once (`SIGSYS`); so does a call of another architecture.
-//! Also runs the forbidden acts of `attempts.rs`, for they are bare system calls. Not here: which calls (policy/).
+//! Not here: which calls (policy/).
 
 use std::collections::BTreeMap;
 
@@ -97,20 +97,4 @@ fn ways(cond: &Cond) -> Result<Vec<Vec<SeccompCondition>>, BackendError> {
         Test::Null => one_way(vec![on(SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?]),
         Test::OwnPid => one_way(vec![on(dword, SeccompCmpOp::Eq, u64::from(std::process::id()))?]),
     })
-}
-
-/// Does what an [`Attempt`] says and tells what the kernel answered, if the process is still there to tell.
-#[cfg(feature = "selftest")]
-pub(crate) fn perform(attempt: &crate::Attempt, held: &crate::Held<'_>) -> std::io::Result<()> {
-    let mut scratch = [0_u64; 64];
-    let [a, b, c, d, e, f] = attempt.arguments(held, scratch.as_mut_ptr() as libc::c_long);
-    // SAFETY: attempts are a fixed list inside this crate (no public constructor). Their arguments are integers, borrowed
-    // descriptors, pointers to strings and structures that outlive the call, or null; the kernel writes through none of them
-    // but `scratch`, and less than its 512 bytes. A new process made by an attempt ends in the next lines.
-    let answer = unsafe { libc::syscall(attempt.number, a, b, c, d, e, f) };
-    if answer == 0 && matches!(attempt.number, libc::SYS_clone | libc::SYS_clone3) {
-        // SAFETY: ends the new process, and with it this copy of the address space.
-        unsafe { libc::_exit(0) };
-    }
-    if answer < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -63,6 +63,11 @@ fn a_broker_gets_away_with_nothing() {
 }
 
 #[test]
+fn the_reader_of_the_configuration_gets_away_with_nothing() {
+    every_attempt(Role::Config, "under-monitor", stopped);
+}
+
+#[test]
 fn the_monitor_gets_away_with_nothing() {
     every_attempt(Role::Monitor, "confined", stopped);
 }

@@ -69,6 +69,16 @@ fn authd_reads_its_table_from_a_descriptor() {
 }
 
 #[test]
+fn the_reader_of_the_configuration_looks_names_up() {
+    for begun in Start::possible() {
+        let place = Place::new();
+        let reader = start(begun, "under-monitor", Role::Config, "none", "works", &place);
+        assert!(reader.hear().starts_with("ready"));
+        assert_eq!(said(reader.end()), "done", "{begun:?}");
+    }
+}
+
+#[test]
 fn a_broker_does_every_operation_beneath_its_root() {
     for begun in Start::possible() {
         let place = Place::new();

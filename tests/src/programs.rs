@@ -6,7 +6,8 @@ use std::{
 };
 
 /// All programs of the daemon.
-pub const PROGRAMS: [&str; 5] = ["caissond", "caisson-authd", "caisson-worker", "caisson-broker", "caissonctl"];
+pub const PROGRAMS: [&str; 6] =
+    ["caissond", "caisson-config", "caisson-authd", "caisson-worker", "caisson-broker", "caissonctl"];
 
 /// The folder with the programs of the profile this test was built in: `target/debug`, say.
 #[must_use]

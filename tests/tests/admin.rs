@@ -75,6 +75,32 @@ fn reload_tells_the_admin_what_is_wrong() {
 }
 
 #[test]
+fn a_configuration_reader_that_hangs_keeps_nobody_waiting_but_the_admin() {
+    if !root_or_skip("hanging caisson-config") {
+        return;
+    }
+    let mut site = Site::new();
+    let copies = site.dir.join("programs");
+    e2e::programs::copy(&site.programs, &copies);
+    site.programs.clone_from(&copies);
+    let daemon = Daemon::start(site);
+    fs::remove_file(copies.join("caisson-config")).expect("remove");
+    // It reads its link for ever and answers nothing.
+    fs::copy("/bin/cat", copies.join("caisson-config")).expect("copy");
+    std::thread::scope(|scope| {
+        let reload = scope.spawn(|| ctl(&daemon, &["reload"]));
+        daemon.login("alice").in_step();
+        assert!(!reload.is_finished(), "the reload is still waited for");
+        let refused = reload.join().expect("a thread");
+        assert!(
+            !refused.status.success() && said(&refused).contains("did not answer within 10 seconds"),
+            "{refused:?}"
+        );
+    });
+    daemon.logged(&["reload refused, nothing changed", "caisson-config"]);
+}
+
+#[test]
 fn the_control_socket_is_roots_alone() {
     if !root_or_skip("control socket") {
         return;

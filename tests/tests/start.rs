@@ -278,6 +278,21 @@ fn a_child_that_cannot_run_stops_the_start() {
 }
 
 #[test]
+fn a_configuration_reader_that_dies_is_one_clear_line() {
+    if !root_or_skip("broken caisson-config") {
+        return;
+    }
+    let mut site = Site::new();
+    let copies = site.dir.join("programs");
+    e2e::programs::copy(&site.programs, &copies);
+    fs::remove_file(copies.join("caisson-config")).expect("remove");
+    fs::copy("/bin/false", copies.join("caisson-config")).expect("copy");
+    site.programs = copies;
+    site.write();
+    assert_names(&fails(site), &["caisson-config did not finish", "exit status 1"]);
+}
+
+#[test]
 fn checking_only_binds_nothing_and_judges_everything() {
     if !root_or_skip("-n") {
         return;

@@ -6,11 +6,9 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Channel,
-    call::{NONE, Record},
-    types::{Blob, Build, UserName},
-};
+use crate::Channel;
+use crate::call::{NONE, Record};
+use crate::types::{Blob, Build, UserName};
 
 /// What the admin asks.
 #[derive(Debug, Serialize, Deserialize)]

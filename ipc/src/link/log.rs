@@ -2,6 +2,8 @@
 //!
 //! Not a link of its own: every child's record enum has a variant that carries [`LogRecord`].
 
+use std::fmt::Write;
+
 use serde::{Deserialize, Serialize};
 
 use crate::types::{Blob, SessionId};
@@ -59,4 +61,39 @@ pub struct LogRecord {
     pub session: Option<SessionId>,
     /// The words.
     pub text: Blob<1536>,
+}
+
+impl LogRecord {
+    /// The record in one line without its end, as caissond(8) describes it, but for the time. `sender` is escaped as well.
+    pub fn line(&self, sender: &str) -> String {
+        let mut line = format!("{} ", words(self.level));
+        escape(sender.as_bytes(), &mut line);
+        let _ = write!(line, ": {}", words(self.event));
+        if let Some(session) = self.session {
+            let _ = write!(line, " session={session}");
+        }
+        line.push(' ');
+        escape(self.text.as_bytes(), &mut line);
+        line
+    }
+}
+
+/// Printable ASCII as it is, everything else as `\xNN`.
+fn escape(bytes: &[u8], line: &mut String) {
+    for &byte in bytes {
+        match byte {
+            b' '..=b'~' => line.push(byte.into()),
+            _ => drop(write!(line, "\\x{byte:02x}")),
+        }
+    }
+}
+
+/// The name of a level or event in caissond(8): `LoginFailed` is `login-failed`.
+fn words(variant: impl std::fmt::Debug) -> String {
+    let mut name = format!("{variant:?}");
+    if let Some(second) = name.rfind(char::is_uppercase).filter(|&at| at > 0) {
+        name.insert(second, '-');
+    }
+    name.make_ascii_lowercase();
+    name
 }

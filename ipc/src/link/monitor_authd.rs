@@ -8,11 +8,9 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
-use crate::{
-    Channel,
-    call::{NONE, ONE, Record},
-    types::{Build, SessionId, UserName, WorkerId},
-};
+use crate::Channel;
+use crate::call::{NONE, ONE, Record};
+use crate::types::{Build, SessionId, UserName, WorkerId};
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]

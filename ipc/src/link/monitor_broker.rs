@@ -5,11 +5,9 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
-use crate::{
-    Channel,
-    call::{NONE, ONE, Record},
-    types::{Build, Permissions, UserName, WorkerId},
-};
+use crate::Channel;
+use crate::call::{NONE, ONE, Record};
+use crate::types::{Build, Permissions, UserName, WorkerId};
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]

@@ -2,19 +2,15 @@
 //!
 //! A worker can name a session; only authd's grant makes it an account's (see [`super::monitor_authd`]).
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    ops::RangeInclusive,
-};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
-use crate::{
-    Channel, MAX_FDS,
-    call::{Call, NONE, ONE, Record, UP_TO_ONE},
-    types::{Blob, BrokerId, Build, ListenerId, Port, SessionId, WorkerId},
-};
+use crate::call::{Call, NONE, ONE, Record, UP_TO_ONE};
+use crate::types::{Blob, BrokerId, Build, ListenerId, Port, SessionId, WorkerId};
+use crate::{Channel, MAX_FDS};
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]

@@ -8,11 +8,12 @@
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
+use ipc::link::monitor_config::Ports;
 use ipc::link::monitor_worker::{PassivePool, PassiveSockets, ToWorker};
 use ipc::{Breach, MAX_FDS, types::WorkerId};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::{config::Ports, listen, monitor::Monitor};
+use crate::{listen, monitor::Monitor};
 
 /// Most ports tried for one question, so that a range in use costs root a bounded time.
 const MOST_TRIED: u32 = 256;
@@ -32,14 +33,19 @@ pub(crate) fn answer_passive_pool(m: &mut Monitor, id: WorkerId, ask: PassivePoo
     Ok(())
 }
 
+/// How many there are, at least one.
+fn count(ports: Ports) -> u32 {
+    u32::from(ports.last.saturating_sub(ports.first)) + 1
+}
+
 /// Most sockets handed out at a time.
 fn batch(ports: Ports, workers: u32) -> usize {
-    (ports.count() / (2 * workers.max(1))).clamp(1, 32) as usize
+    (count(ports) / (2 * workers.max(1))).clamp(1, 32) as usize
 }
 
 /// Binds up to `wanted` free ports of the range.
 fn bind_some(ip: IpAddr, ports: Ports, wanted: usize) -> Vec<OwnedFd> {
-    let range = ports.count();
+    let range = count(ports);
     let mut sockets = Vec::new();
     let mut next = random() % range;
     for _ in 0..MOST_TRIED.min(range) {

@@ -106,14 +106,7 @@ fn descriptors(link: &OwnedFd) -> ExitCode {
 
 /// Becomes a sealed monitor, starts the order in a child, and ends as it ended.
 fn as_monitor(order: &Order, link: OwnedFd) -> ExitCode {
-    let monitor = Confinement {
-        role: Role::Monitor,
-        ids: None,
-        root: Root::Keep,
-        rights: Rights::NONE,
-        enforcement: Enforcement::Required,
-    };
-    let confined = sandbox::confine(&monitor).expect("a confined monitor");
+    let confined = sandbox::confine_monitor(Enforcement::Required).expect("a confined monitor");
     confined.seal().expect("a sealed monitor");
     let status = Command::new(&order.arguments[0])
         .arg("confined")
@@ -133,15 +126,22 @@ fn confine(order: &Order, link: &OwnedFd, directory: &OwnedFd, thread: impl FnOn
         role: order.role,
         ids: order.ids.clone(),
         root: match order.role {
-            Role::Monitor => Root::Keep,
+            Role::Monitor | Role::Config => Root::Keep,
             Role::Broker => Root::Directory(directory.as_fd()),
             _ => Root::Empty,
         },
         rights: order.rights,
         enforcement,
     };
-    let sealed = sandbox::confine(&c).and_then(|confined| {
+    let confined = match order.role {
+        Role::Monitor => sandbox::confine_monitor(enforcement),
+        _ => sandbox::confine(&c),
+    };
+    let sealed = confined.and_then(|confined| {
         thread();
+        if order.role == Role::Config {
+            works::load_name_service();
+        }
         confined.seal()
     });
     match sealed {

@@ -4,6 +4,7 @@
 
 use libc::{F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_SETFD, SHUT_WR};
 
+use super::Test::{Null, OneOf, Without};
 use super::{Row, arg, call, when};
 
 /// Rows of authd.
@@ -17,7 +18,7 @@ pub const CALLS: &[Row] = &[
     call!(SYS_eventfd2, "authd/src/serve.rs: an argon2 thread is done"),
     when!(
         SYS_fcntl,
-        [arg(1).one_of(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GET_SEALS, F_SETFD])],
+        [arg(1, OneOf(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GET_SEALS, F_SETFD]))],
         "authd/src/users.rs: the table is sealed; authd/src/serve.rs: copies of descriptors"
     ),
     call!(SYS_mlock, "authd/src/verify.rs: passwords"),
@@ -26,9 +27,9 @@ pub const CALLS: &[Row] = &[
     call!(SYS_recvfrom, "authd/src/serve.rs: sockets of std"),
     when!(
         SYS_sendto,
-        [arg(3).without(libc::MSG_FASTOPEN), arg(4).null()],
+        [arg(3, Without(libc::MSG_FASTOPEN)), arg(4, Null)],
         "authd/src/serve.rs: sockets of std, to their peer only"
     ),
-    when!(SYS_shutdown, [arg(1).one_of(&[SHUT_WR])], "authd/src/serve.rs ends an outside client"),
+    when!(SYS_shutdown, [arg(1, OneOf(&[SHUT_WR]))], "authd/src/serve.rs ends an outside client"),
 ];
 const _: () = assert!(!CALLS.is_empty());

@@ -5,6 +5,7 @@
 
 use libc::{F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_SETFD, F_SETFL};
 
+use super::Test::OneOf;
 use super::{Row, arg, call, when};
 
 /// Rows of the broker.
@@ -15,7 +16,7 @@ pub const CALLS: &[Row] = &[
     call!(SYS_fchmodat2, "monitor/broker/src/op/set_mode.rs, without following a link"),
     when!(
         SYS_fcntl,
-        [arg(1).one_of(&[F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GET_SEALS, F_SETFD, F_SETFL])],
+        [arg(1, OneOf(&[F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GET_SEALS, F_SETFD, F_SETFL]))],
         "monitor/broker/src/listing/output.rs seals a listing; monitor/broker/src/resolve.rs"
     ),
     call!(SYS_fstatfs, "monitor/broker/src/op/space.rs"),

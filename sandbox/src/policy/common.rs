@@ -4,6 +4,7 @@
 
 use libc::{PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_NAME, PROT_EXEC};
 
+use super::Test::{OneOf, OwnPid, Without};
 use super::{Row, arg, call, when};
 
 /// Rows of every role.
@@ -22,8 +23,8 @@ pub const CALLS: &[Row] = &[
     call!(SYS_gettid, "libc: abort"),
     call!(SYS_lseek, "std: File::stream_position"),
     call!(SYS_madvise, "libc: malloc gives pages back, a thread its stack"),
-    when!(SYS_mmap, [arg(2).without(PROT_EXEC)], "libc: malloc; never executable"),
-    when!(SYS_mprotect, [arg(2).without(PROT_EXEC)], "libc: malloc grows a thread's arena; never executable"),
+    when!(SYS_mmap, [arg(2, Without(PROT_EXEC))], "libc: malloc; never executable"),
+    when!(SYS_mprotect, [arg(2, Without(PROT_EXEC))], "libc: malloc grows a thread's arena; never executable"),
     call!(SYS_mremap, "libc: realloc"),
     call!(SYS_munmap, "libc: free"),
     #[cfg(target_arch = "x86_64")]
@@ -31,7 +32,7 @@ pub const CALLS: &[Row] = &[
     call!(SYS_ppoll, "ipc/src/channel.rs waits for one record"),
     when!(
         SYS_prctl,
-        [arg(0).one_of(&[PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_NAME])],
+        [arg(0, OneOf(&[PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_NAME]))],
         "sandbox/src/seccomp.rs verifies; std: a thread made before the seal names itself"
     ),
     call!(SYS_read, "std: File::read"),
@@ -43,10 +44,10 @@ pub const CALLS: &[Row] = &[
     call!(SYS_rt_sigreturn, "libc: the end of a signal handler"),
     call!(SYS_sched_getaffinity, "libc: pthread_getattr_np when a thread begins"),
     call!(SYS_sched_yield, "std: thread::yield_now, contended channels"),
-    when!(SYS_sendmsg, [arg(2).without(libc::MSG_FASTOPEN)], "ipc/src/channel.rs; MSG_FASTOPEN would connect"),
+    when!(SYS_sendmsg, [arg(2, Without(libc::MSG_FASTOPEN))], "ipc/src/channel.rs; MSG_FASTOPEN would connect"),
     call!(SYS_set_robust_list, "libc: a thread begins"),
     call!(SYS_sigaltstack, "std: a thread begins and ends"),
-    when!(SYS_tgkill, [arg(0).own_pid()], "libc: abort, and nobody else"),
+    when!(SYS_tgkill, [arg(0, OwnPid)], "libc: abort, and nobody else"),
     call!(SYS_write, "std: the panic message"),
     call!(SYS_writev, "std: write_vectored"),
 ];

@@ -7,6 +7,7 @@
 pub mod authd;
 pub mod broker;
 pub mod common;
+pub mod config;
 pub mod monitor;
 pub mod worker_ftp;
 pub mod worker_ssh;
@@ -58,32 +59,9 @@ pub enum Test {
     OwnPid,
 }
 
-/// Begins a condition: `arg(2).without(PROT_EXEC)`.
-pub(crate) struct Arg(u8);
-
-pub(crate) const fn arg(index: u8) -> Arg {
-    Arg(index)
-}
-
-impl Arg {
-    const fn one_of(self, values: &'static [libc::c_int]) -> Cond {
-        self.is(Test::OneOf(values))
-    }
-    const fn none_of(self, values: &'static [libc::c_int]) -> Cond {
-        self.is(Test::NoneOf(values))
-    }
-    const fn without(self, bits: libc::c_int) -> Cond {
-        self.is(Test::Without(bits))
-    }
-    const fn null(self) -> Cond {
-        self.is(Test::Null)
-    }
-    const fn own_pid(self) -> Cond {
-        self.is(Test::OwnPid)
-    }
-    const fn is(self, test: Test) -> Cond {
-        Cond { arg: self.0, test }
-    }
+/// A condition: `arg(2, Without(PROT_EXEC))`.
+pub(crate) const fn arg(arg: u8, test: Test) -> Cond {
+    Cond { arg, test }
 }
 
 /// A row without conditions.
@@ -112,5 +90,6 @@ pub fn calls(role: Role) -> Vec<&'static [Row]> {
         Role::WorkerFtp => vec![common::CALLS, worker_ftp::CALLS],
         Role::WorkerSsh => vec![common::CALLS, worker_ftp::CALLS, worker_ssh::CALLS],
         Role::Broker => vec![common::CALLS, broker::CALLS],
+        Role::Config => vec![common::CALLS, config::CALLS],
     }
 }

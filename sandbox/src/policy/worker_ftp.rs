@@ -11,6 +11,7 @@ use libc::{
     SO_BINDTOIFINDEX, SOL_SOCKET, TCP_ULP,
 };
 
+use super::Test::{NoneOf, Null, OneOf, Without};
 use super::{Row, arg, call, when};
 
 /// Rows of both worker roles.
@@ -26,7 +27,7 @@ pub const CALLS: &[Row] = &[
     call!(SYS_fallocate, "worker/src/ftp/cmd/allo.rs"),
     when!(
         SYS_fcntl,
-        [arg(1).one_of(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ])],
+        [arg(1, OneOf(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ]))],
         "worker/src/event.rs: copies of descriptors; worker/src/transfer/splice.rs: wide pipes"
     ),
     call!(SYS_fdatasync, "worker/src/transfer ends an upload"),
@@ -46,26 +47,29 @@ pub const CALLS: &[Row] = &[
     call!(SYS_sendfile, "worker/src/transfer/sendfile.rs"),
     when!(
         SYS_sendto,
-        [arg(3).without(MSG_FASTOPEN), arg(4).null()],
+        [arg(3, Without(MSG_FASTOPEN)), arg(4, Null)],
         "worker/src/session.rs; an address or MSG_FASTOPEN would connect"
     ),
     when!(
         SYS_setsockopt,
         [
-            arg(1).one_of(&[SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP]),
-            arg(2).none_of(&[
-                SO_ATTACH_BPF,
-                SO_ATTACH_FILTER,
-                SO_ATTACH_REUSEPORT_CBPF,
-                SO_ATTACH_REUSEPORT_EBPF,
-                SO_BINDTODEVICE,
-                SO_BINDTOIFINDEX,
-                TCP_ULP,
-            ]),
+            arg(1, OneOf(&[SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP])),
+            arg(
+                2,
+                NoneOf(&[
+                    SO_ATTACH_BPF,
+                    SO_ATTACH_FILTER,
+                    SO_ATTACH_REUSEPORT_CBPF,
+                    SO_ATTACH_REUSEPORT_EBPF,
+                    SO_BINDTODEVICE,
+                    SO_BINDTOIFINDEX,
+                    TCP_ULP,
+                ])
+            ),
         ],
         "worker/src/session.rs: TCP_NODELAY, keep-alive, buffer sizes"
     ),
-    when!(SYS_shutdown, [arg(1).one_of(&[SHUT_WR])], "worker/src/session.rs ends a connection; never a listener"),
+    when!(SYS_shutdown, [arg(1, OneOf(&[SHUT_WR]))], "worker/src/session.rs ends a connection; never a listener"),
     call!(SYS_splice, "worker/src/transfer/splice.rs"),
 ];
 const _: () = assert!(!CALLS.is_empty());

@@ -1,42 +1,52 @@
 //! Walks a TOML document along the keyword tables. Every error is one line:
 //! `file:line:column: keyword: what was expected`.
 //!
-//! Reads: text that `check.rs` read from a file only its owner may write. Knows no keyword by name.
+//! Reads: text of a file only its owner may write (monitor/src/config.rs has checked). Knows no keyword by name.
 
 use std::fmt::Display;
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::keywords::{Keyword, Kind, REQUIRED, UNSET};
+use crate::keywords::{Keyword, Kind, REQUIRED, UNSET};
 
 /// A file's name and text.
-pub(super) struct Source {
+#[derive(Debug)]
+pub struct Source {
+    /// What it is called in errors.
     pub file: String,
+    /// All of it.
     pub text: String,
 }
 
 /// A `[[section]]` that may be repeated: its name and keywords.
-pub(super) type Repeated<R> = (&'static str, &'static [Keyword<R>]);
+pub(crate) type Repeated<R> = (&'static str, &'static [Keyword<R>]);
 
 /// What the repeated sections hold, and at which offset each begins.
 type Found<R> = Result<Vec<(R, usize)>, String>;
 
 impl Source {
     /// An error at a byte offset of the text.
-    pub fn error(&self, offset: usize, message: impl Display) -> String {
+    pub(crate) fn error(&self, offset: usize, message: impl Display) -> String {
         format!("{}: {message}", self.place(offset))
     }
 
     /// `file:line:column` of a byte offset, the column counted in characters from 1.
-    pub fn place(&self, offset: usize) -> String {
+    fn place(&self, offset: usize) -> String {
+        let (line, column) = self.line_and_column(offset);
+        format!("{}:{line}:{column}", self.file)
+    }
+
+    /// Both from 1.
+    pub(crate) fn line_and_column(&self, offset: usize) -> (u32, u32) {
         let before = self.text.get(..offset).unwrap_or(&self.text);
         let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-        format!("{}:{}:{column}", self.file, before.matches('\n').count() + 1)
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        (number(before.matches('\n').count() + 1), number(column))
     }
 
     /// Reads the document: keywords of the top and of sections into `into`, and the repeated sections.
-    pub fn read<T, R: Default>(&self, words: &[Keyword<T>], repeated: Repeated<R>, into: &mut T) -> Found<R> {
+    pub(crate) fn read<T, R: Default>(&self, words: &[Keyword<T>], repeated: Repeated<R>, into: &mut T) -> Found<R> {
         let document = DeTable::parse(&self.text)
             .map_err(|e| self.error(e.span().map_or(0, |span| span.start), e.message().replace('\n', "; ")))?;
         let mut list = Vec::new();
@@ -127,7 +137,7 @@ fn text(value: &DeValue<'_>) -> Option<String> {
 }
 
 /// A section in which nothing is given. (tests/man.rs checks that every default is a value of its own keyword.)
-pub(super) fn defaults<T: Default>(words: &[Keyword<T>]) -> T {
+pub(crate) fn defaults<T: Default>(words: &[Keyword<T>]) -> T {
     let mut section = T::default();
     for word in words.iter().filter(|w| w.default != REQUIRED && w.default != UNSET) {
         let _ = DeValue::parse(word.default).is_ok_and(|value| word.kind.set(value.get_ref(), &mut section).is_ok());

@@ -1,4 +1,4 @@
-//! One end of a link as the monitor holds it: never waits, keeps a bounded queue, tells the epoll descriptor what it waits for.
+//! One end of a link in an event loop: never waits, keeps a bounded queue, tells the epoll descriptor what it waits for.
 //!
 //! Reads from: whoever holds the other end (hostile). A peer that does not read its queue is not waited for: its owner ends it.
 
@@ -7,18 +7,19 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-use ipc::{Channel, Received, Record, RecvError, SendError};
 use rustix::event::epoll::{self, EventData, EventFlags};
 
+use crate::{Channel, Received, Record, RecvError, SendError};
+
 /// Why a peer is lost that has closed its end, mostly by ending.
-pub(crate) const CLOSED: &str = "closed its link";
+pub const CLOSED: &str = "closed its link";
 
 /// Most records that wait for one peer, beside what its socket holds.
 const LONGEST_QUEUE: usize = 1024;
 
 /// A link, its queue, and its place in the epoll set.
 #[derive(Debug)]
-pub(crate) struct Peer<Out, In> {
+pub struct Peer<Out, In> {
     channel: Channel<Out, In>,
     queue: VecDeque<(Out, Vec<OwnedFd>)>,
     epoll: Rc<OwnedFd>,
@@ -103,8 +104,8 @@ impl<Out: Record, In: Record> Peer<Out, In> {
 
 #[cfg(test)]
 mod tests {
-    use ipc::link::monitor_broker::{BrokerEnd, FromBroker, ToBroker};
-    use ipc::types::WorkerId;
+    use crate::link::monitor_broker::{BrokerEnd, FromBroker, ToBroker};
+    use crate::types::WorkerId;
     use rustix::event::epoll::CreateFlags;
 
     use super::*;

@@ -2,12 +2,12 @@
 
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt, chown},
+    os::unix::fs::PermissionsExt,
     path::PathBuf,
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use monitor::config::{self, Config, Users};
+use config::{Settings, Source, Users};
 
 const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=1$c2FsdHNhbHRzYWx0c2FsdA$YcUdS5tJ2lzQe4O2JcJ2s0wuyH9mKKUZFZvHBRoNQ0s";
 
@@ -37,8 +37,15 @@ impl Files {
         self.0.join("users.toml")
     }
 
-    fn load(&self) -> Result<(Config, Users), String> {
-        config::load(&self.config()).map_err(|e| e.to_string())
+    fn load(&self) -> Result<(Settings, Users), String> {
+        let read = |path: PathBuf| {
+            let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e} (users_file)", path.display()))?;
+            Ok::<_, String>(Source { file: path.display().to_string(), text })
+        };
+        let config = read(self.config())?;
+        let settings = config::settings(&config, uid() == 0)?;
+        let users = config::accounts(&read(settings.users_file.clone())?, &config, &settings)?;
+        Ok((settings, users))
     }
 
     /// The error, less the directory in front.
@@ -81,20 +88,20 @@ fn wrong_users(users: &str) -> String {
 
 #[test]
 fn an_empty_user_table_and_the_defaults_are_enough() {
-    let (config, users) = Files::new("", "").load().unwrap();
+    let (Settings { config, anonymous, .. }, users) = Files::new("", "").load().unwrap();
     assert!(users.is_empty());
     assert_eq!((config.passive_ports.first, config.umask, config.ftp.idle_timeout_secs), (50_000, 0o022, 300));
-    assert!(config.fixed.workers > 0 && config.ftp.active && !config.anonymous);
+    assert!(config.fixed.workers > 0 && config.ftp.active && !anonymous);
 }
 
 #[test]
 fn what_is_written_arrives() {
     let text = "umask = 0o077\nactive = false\npassive_ports = \"2000-2009\"\nbanner = \"a\\nb\"\nworkers = 3\n[performance]\nbuffer_pool_bytes = 3_000_000";
-    let (config, users) =
+    let (Settings { config, .. }, users) =
         Files::new(text, &account("bob", "permissions = [\"read\", \"list\"]\nlocked = true")).load().unwrap();
     assert_eq!((config.umask, config.ftp.active, config.passive_ports.last), (0o077, false, 2009));
     assert_eq!((config.ftp.banner.as_bytes(), config.ftp.buffer_pool_bytes), (&b"a\nb"[..], 1_000_000));
-    let bob = users.values().next().unwrap();
+    let bob = &users.values().next().unwrap().user;
     assert!(
         bob.locked
             && bob.permissions.has(ipc::types::Permission::Read)
@@ -238,21 +245,6 @@ fn anonymous_needs_a_home_and_a_uid_and_is_off_by_default() {
     assert!(users.values().all(|user| user.any_password && user.hash.is_none()));
     let off = text.replace("true", "false");
     assert!(Files::new(&off, "").load().unwrap().1.is_empty());
-}
-
-#[test]
-fn files_that_others_may_write_are_refused() {
-    let files = Files::new("", "");
-    fs::set_permissions(files.users(), fs::Permissions::from_mode(0o622)).unwrap();
-    assert!(files.error().contains("users.toml: mode 0622 lets others write it; chmod go-w (named by users_file)"));
-    let files = Files::new("", "");
-    fs::set_permissions(files.config(), fs::Permissions::from_mode(0o602)).unwrap();
-    assert!(files.error().contains("caisson.toml: mode 0602"));
-    if uid() == 0 {
-        let files = Files::new("", "");
-        chown(files.users(), Some(4711), None).unwrap();
-        assert!(files.error().contains("users.toml: belongs to uid 4711"));
-    }
 }
 
 #[test]

@@ -2,58 +2,42 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use ipc::link::log::Level;
+use ipc::link::{log::Level, monitor_config::Ports};
 use ipc::types::{Blob, Permission, Permissions};
 use nix::unistd::{Group, User};
 
-/// First and last port of the passive range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ports {
-    /// At least 1024.
-    pub first: u16,
-    /// At least `first`.
-    pub last: u16,
-}
-
-impl Ports {
-    /// `FIRST-LAST`, both from 1024 to 65535, in this order.
-    pub fn parse(text: &str) -> Option<Ports> {
-        let (first, last) = text.split_once('-')?;
-        let ports = Ports { first: first.parse().ok()?, last: last.parse().ok()? };
-        (1024 <= ports.first && ports.first <= ports.last).then_some(ports)
-    }
-
-    /// How many there are.
-    pub fn count(self) -> u32 {
-        u32::from(self.last.saturating_sub(self.first)) + 1
-    }
+/// `FIRST-LAST`, both from 1024 to 65535, in this order.
+pub(crate) fn ports(text: &str) -> Option<Ports> {
+    let (first, last) = text.split_once('-')?;
+    let ports = Ports { first: first.parse().ok()?, last: last.parse().ok()? };
+    (1024 <= ports.first && ports.first <= ports.last).then_some(ports)
 }
 
 /// Puts a value in its place, if there is one.
-pub(super) fn set<V>(slot: &mut V, value: Option<V>) -> Result<(), String> {
+pub(crate) fn set<V>(slot: &mut V, value: Option<V>) -> Result<(), String> {
     *slot = value.ok_or_else(String::new)?;
     Ok(())
 }
 
-pub(super) fn absolute(path: &str) -> Option<PathBuf> {
+pub(crate) fn absolute(path: &str) -> Option<PathBuf> {
     (path.starts_with('/') && path.len() < 4096 && !path.contains(char::is_control)).then(|| path.into())
 }
 
-pub(super) fn address(text: &str) -> Option<SocketAddr> {
+pub(crate) fn address(text: &str) -> Option<SocketAddr> {
     text.parse().ok().filter(|address: &SocketAddr| address.port() != 0)
 }
 
-pub(super) fn banner(text: &str) -> Option<Blob<1024>> {
+pub(crate) fn banner(text: &str) -> Option<Blob<1024>> {
     let printable = !text.contains(|c: char| c.is_control() && c != '\n');
     Blob::new(text.as_bytes()).ok().filter(|_| printable)
 }
 
-pub(super) fn level(word: &str) -> Option<Level> {
+pub(crate) fn level(word: &str) -> Option<Level> {
     let levels = [("error", Level::Error), ("warning", Level::Warning), ("info", Level::Info), ("debug", Level::Debug)];
     levels.iter().find(|(name, _)| *name == word).map(|&(_, level)| level)
 }
 
-pub(super) fn permissions(words: &[String]) -> Option<Permissions> {
+pub(crate) fn permissions(words: &[String]) -> Option<Permissions> {
     words.iter().try_fold(Permissions::NONE, |granted, word| match word.as_str() {
         "all" => Some(Permissions::ALL),
         _ => Permission::ALL.iter().find(|(name, _)| name == word).map(|&(_, permission)| granted.with(permission)),
@@ -61,21 +45,27 @@ pub(super) fn permissions(words: &[String]) -> Option<Permissions> {
 }
 
 /// A uid: a number, or a name of passwd(5).
-pub(super) fn uid(text: &str) -> Result<Option<u32>, String> {
+pub(crate) fn uid(text: &str) -> Result<Option<u32>, String> {
     id(text, "user", |name| User::from_name(name).map(|found| found.map(|user| user.uid.as_raw())))
 }
 
 /// A gid: a number, or a name of group(5).
-pub(super) fn gid(text: &str) -> Result<Option<u32>, String> {
+pub(crate) fn gid(text: &str) -> Result<Option<u32>, String> {
     id(text, "group", |name| Group::from_name(name).map(|found| found.map(|group| group.gid.as_raw())))
 }
 
 /// Supplementary groups: at most 32.
-pub(super) fn gids(texts: &[String]) -> Result<Vec<u32>, String> {
+pub(crate) fn gids(texts: &[String]) -> Result<Vec<u32>, String> {
     if texts.len() > 32 {
         return Err(String::new());
     }
     texts.iter().filter_map(|text| gid(text).transpose()).collect()
+}
+
+/// Has the C library load its modules for users and groups, by asking for what nobody has.
+pub(crate) fn load_name_service() {
+    const NOBODY: &str = "caisson-nobody-has-this";
+    let _ = (User::from_name(NOBODY), Group::from_name(NOBODY));
 }
 
 fn id(text: &str, kind: &str, look_up: impl Fn(&str) -> nix::Result<Option<u32>>) -> Result<Option<u32>, String> {
@@ -91,7 +81,7 @@ fn id(text: &str, kind: &str, look_up: impl Fn(&str) -> nix::Result<Option<u32>>
 }
 
 /// An argon2id PHC string of at least the OWASP minimum; the hash is never part of an error.
-pub(super) fn phc(text: &str) -> Result<Option<Blob<512>>, String> {
+pub(crate) fn phc(text: &str) -> Result<Option<Blob<512>>, String> {
     const FORM: &str = "expected $argon2id$v=19$m=…,t=…,p=…$salt$hash, as `caissonctl hash-password` prints it";
     let parts: Vec<&str> = text.split('$').collect();
     let ["", "argon2id", "v=19", costs, salt, hash] = parts[..] else { return Err(FORM.to_owned()) };
@@ -144,9 +134,9 @@ mod tests {
 
     #[test]
     fn a_port_range_is_ordered_and_unprivileged() {
-        assert_eq!(Ports::parse("50000-50009"), Some(Ports { first: 50000, last: 50009 }));
+        assert_eq!(ports("50000-50009"), Some(Ports { first: 50000, last: 50009 }));
         for bad in ["50009-50000", "20-30", "50000", "50000-", "50000-70000", "a-b"] {
-            assert_eq!(Ports::parse(bad), None, "{bad}");
+            assert_eq!(ports(bad), None, "{bad}");
         }
     }
 

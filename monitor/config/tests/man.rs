@@ -1,13 +1,13 @@
 //! The manual pages are the truth, and these tests keep the parser to them: keywords both ways and in order, with types, ranges
 //! and defaults; examples that load; usage texts; permissions; events of the log; and `mandoc -T lint` silent.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
+use std::{fs, path::PathBuf, process::Command};
 
+use config::{CONFIG, Keyword, LISTEN, REQUIRED, Source, UNSET, USER};
 use ipc::{link::log::Event, types::Permission};
-use monitor::config::{self, CONFIG, Keyword, LISTEN, REQUIRED, UNSET, USER};
 
 fn path(page: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../man").join(page)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../man").join(page)
 }
 
 fn page(name: &str) -> String {
@@ -129,17 +129,16 @@ fn usage(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-#[test]
-fn the_synopsis_of_caissond_is_its_usage_text() {
-    assert_eq!(synopsis(&page("caissond.8")), usage(monitor::USAGE));
+/// The usage text of a program that is not linked here, read from its source.
+fn usage_in(source: &str) -> String {
+    let source = fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(source)).unwrap();
+    usage(source.split("USAGE: &str = \"\\\n").nth(1).unwrap().split("\";").next().unwrap())
 }
 
-/// caissonctl is not linked here: its text is read from the source.
 #[test]
-fn the_synopsis_of_caissonctl_is_its_usage_text() {
-    let source = fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("ctl/src/lib.rs")).unwrap();
-    let text = source.split("USAGE: &str = \"\\\n").nth(1).unwrap().split("\";").next().unwrap();
-    assert_eq!(synopsis(&page("caissonctl.8")), usage(text));
+fn the_synopses_of_caissond_and_caissonctl_are_their_usage_texts() {
+    assert_eq!(synopsis(&page("caissond.8")), usage_in("src/args.rs"));
+    assert_eq!(synopsis(&page("caissonctl.8")), usage_in("ctl/src/lib.rs"));
 }
 
 /// The literal displays of a page.
@@ -148,21 +147,16 @@ fn examples(page: &str) -> Vec<String> {
     blocks.map(|block| block.split(".Ed\n").next().unwrap().replace("\\e", "\\")).collect()
 }
 
-/// Loads both files, with users that every system has and, without root, our own.
+/// Judges both files, with users that every system has and, without root, our own.
 fn loads(config: &str, users: &str) {
     let uid = rustix::process::geteuid().as_raw();
-    let dir =
-        std::env::temp_dir().join(format!("caisson-man-{}-{:x}", std::process::id(), config.len() * 7 + users.len()));
-    fs::create_dir(&dir).unwrap();
     let settings = ["worker_user = \"games\"", "authd_user = \"irc\""];
     let settings: String = settings
         .iter()
         .filter(|line| !config.contains(line.split(' ').next().unwrap()))
         .map(|line| format!("{line}\n"))
         .collect();
-    let users_file = dir.join("users.toml");
-    let lines = config.lines().filter(|line| !line.starts_with("users_file"));
-    let config = format!("users_file = {users_file:?}\n{settings}{}\n", lines.collect::<Vec<_>>().join("\n"));
+    let config = format!("{settings}{config}\n");
     let own = |text: &str| {
         let lines = text.lines().map(|line| match line.split(' ').next() {
             Some("uid" | "gid") if uid != 0 => line.split(' ').next().unwrap().to_owned() + &format!(" = {uid}"),
@@ -170,13 +164,10 @@ fn loads(config: &str, users: &str) {
         });
         lines.collect::<Vec<_>>().join("\n")
     };
-    for (name, text) in [("caisson.toml", own(&config)), ("users.toml", own(users))] {
-        fs::write(dir.join(name), text).unwrap();
-        fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o600)).unwrap();
-    }
-    let loaded = config::load(&dir.join("caisson.toml"));
-    fs::remove_dir_all(&dir).unwrap();
-    loaded.unwrap_or_else(|e| panic!("{e}\n{config}\n{users}"));
+    let source = |file: &str, text: &str| Source { file: file.to_owned(), text: own(text) };
+    let file = source("caisson.toml", &config);
+    let settings = config::settings(&file, uid == 0).unwrap_or_else(|e| panic!("{e}\n{config}"));
+    config::accounts(&source("users.toml", users), &file, &settings).unwrap_or_else(|e| panic!("{e}\n{users}"));
 }
 
 #[test]

@@ -1,0 +1,115 @@
+//! Reads both files and judges them as a whole. All or nothing: one wrong entry, and nothing is loaded.
+
+use std::thread::available_parallelism;
+
+use ipc::link::monitor_config::{Config, Listen, User};
+use ipc::types::{Ids, UserName};
+use rustix::process::geteuid;
+
+use crate::keywords::{CONFIG, LISTEN, USER};
+use crate::parse::{Source, defaults};
+use crate::value::uid;
+use crate::{Entry, Judged, Settings, Users};
+
+/// As many accounts as authd takes.
+const MOST_USERS: usize = 131_072;
+
+/// Judges caisson.toml(5); `root`: caissond was started by root.
+///
+/// # Errors
+/// One line with the place.
+pub fn settings(source: &Source, root: bool) -> Result<Settings, String> {
+    let mut settings: Settings = defaults(CONFIG);
+    for (listen, offset) in source.read(CONFIG, ("listen", LISTEN), &mut settings)? {
+        let Some(address) = listen.address else { continue };
+        if settings.config.listen.iter().any(|other| other.address == address) {
+            return Err(source.error(offset, "listen.address: listed twice"));
+        }
+        settings.config.listen.push(Listen { address, place: source.line_and_column(offset) });
+    }
+    fill_in(&mut settings.config);
+    if !(1..=16).contains(&settings.config.listen.len()) {
+        let message = "listen.address: expected 1 to 16 sections, as in [[listen]] address = \"0.0.0.0:21\"";
+        return Err(source.error(0, message));
+    }
+    if root {
+        let of = |name: &str, key: &str| system_ids(name).map_err(|why| source.error(0, format!("{key}: {why}")));
+        settings.config.fixed.worker_ids = Some(of(&settings.worker_user, "worker_user")?);
+        settings.config.fixed.authd_ids = Some(of(&settings.authd_user, "authd_user")?);
+        if settings.worker_user == settings.authd_user {
+            return Err(source.error(0, "authd_user: expected another user than worker_user"));
+        }
+    }
+    Ok(settings)
+}
+
+/// The numbers that depend on the machine.
+fn fill_in(config: &mut Config) {
+    let cpus = available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1));
+    let or_cpus = |number: u32, most: u32| if number == 0 { cpus.min(most) } else { number };
+    config.fixed.workers = or_cpus(config.fixed.workers, 128);
+    config.authd.max_concurrent_password_checks = or_cpus(config.authd.max_concurrent_password_checks, 64);
+    config.ftp.buffer_pool_bytes /= u64::from(config.fixed.workers);
+}
+
+/// Ids of a system user that runs a process of ours, by name or uid: its primary group only.
+fn system_ids(text: &str) -> Result<Ids, String> {
+    let uid = uid(text)?.filter(|uid| *uid != 0).ok_or("expected a user without root's rights")?;
+    let gid = primary_group(uid).unwrap_or(uid);
+    Ok(Ids { uid, gid, groups: Vec::new() })
+}
+
+fn primary_group(uid: u32) -> Option<u32> {
+    nix::unistd::User::from_uid(uid.into()).ok().flatten().map(|user| user.gid.as_raw())
+}
+
+/// Judges caisson-users(5), and the anonymous accounts of caisson.toml, which is `config`.
+///
+/// # Errors
+/// One line with the place.
+pub fn accounts(source: &Source, config: &Source, settings: &Settings) -> Result<Users, String> {
+    let mut users = Users::new();
+    for (entry, offset) in source.read(&[], ("user", USER), &mut ())? {
+        let user = judge(&entry, settings).map_err(|(key, why)| source.error(offset, format!("user.{key}: {why}")))?;
+        let name = entry.name.ok_or_else(|| source.error(offset, "user.name: missing"))?;
+        if users.insert(name.clone(), user).is_some() {
+            return Err(source.error(offset, format!("user.name: \"{name}\" is listed twice")));
+        }
+    }
+    if settings.anonymous {
+        let account = judge(&settings.anonymous_account, settings)
+            .map_err(|(key, why)| format!("{}: anonymous.{key}: {why}", config.file))?;
+        for name in ["anonymous", "ftp"].iter().filter_map(|name| UserName::new(name.as_bytes())) {
+            users.entry(name).or_insert(Judged { any_password: true, ..account.clone() });
+        }
+    }
+    if users.len() > MOST_USERS {
+        return Err(source.error(0, format!("user: expected at most {MOST_USERS} accounts")));
+    }
+    Ok(users)
+}
+
+/// Makes an account of an entry, or says which keyword is wrong.
+fn judge(entry: &Entry, settings: &Settings) -> Result<Judged, (&'static str, String)> {
+    let fixed = &settings.config.fixed;
+    // They are looked up only where caissond was started by root.
+    let own = [&fixed.worker_ids, &fixed.authd_ids];
+    let (root, me) = (fixed.worker_ids.is_some(), geteuid().as_raw());
+    let uid = entry.uid.ok_or(("uid", "missing; expected whom the account's files belong to".to_owned()))?;
+    let wrong = if entry.account.user.home.as_os_str().is_empty() {
+        Some(("home", "missing; expected the directory the account sees as /".to_owned()))
+    } else if uid == 0 && !settings.config.allow_root_accounts {
+        Some(("uid", "0 is root; refused unless allow_root_accounts = true in caisson.toml(5)".to_owned()))
+    } else if own.into_iter().flatten().any(|ids| ids.uid == uid) {
+        Some(("uid", format!("{uid} is worker_user or authd_user, which no account may share")))
+    } else if !root && me != uid {
+        Some(("uid", format!("caissond was not started by root and can serve its own uid only, {me}")))
+    } else {
+        None
+    };
+    wrong.map_or(Ok(()), Err)?;
+    let gid = entry.gid.or_else(|| primary_group(uid));
+    let gid = gid.ok_or_else(|| ("gid", format!("missing; the system has no user {uid} to take it from")))?;
+    let ids = Some(Ids { uid, gid, groups: entry.groups.clone() });
+    Ok(Judged { user: User { ids, ..entry.account.user.clone() }, ..entry.account.clone() })
+}

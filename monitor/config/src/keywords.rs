@@ -1,0 +1,123 @@
+//! The keywords: each once, with section, type, range and default. Parser, errors and manual pages derive from these rows.
+//!
+//! caisson.toml(5) and caisson-users(5) list them in this order; tests/man.rs compares both ways.
+
+use crate::value::{absolute, address, banner, gid, gids, level, permissions, phc, ports, set, uid};
+use crate::{Entry, Listen, Settings};
+
+/// A keyword of a section that is read into a `T`.
+pub struct Keyword<T: 'static> {
+    /// The section it stands in; empty for the top of the file.
+    pub section: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Its default as TOML, or [`REQUIRED`], or [`UNSET`].
+    pub default: &'static str,
+    /// What it accepts, and where that goes.
+    pub kind: Kind<T>,
+}
+
+/// What a keyword accepts. Where the setter can fail, an empty error means: not what the words say.
+pub enum Kind<T: 'static> {
+    /// `true` or `false`.
+    Flag(fn(&mut T, bool)),
+    /// An integer in a range, both ends included.
+    Number(u64, u64, fn(&mut T, u64)),
+    /// A string; the words say which.
+    Text(&'static str, fn(&mut T, &str) -> Result<(), String>),
+    /// An integer or a string, handed on as text: an id or a name.
+    Id(&'static str, fn(&mut T, &str) -> Result<(), String>),
+    /// An array of those.
+    List(&'static str, fn(&mut T, &[String]) -> Result<(), String>),
+}
+
+/// The default of a keyword that must be given.
+pub const REQUIRED: &str = "required";
+/// The default of a keyword that may be left out and then has no value.
+pub const UNSET: &str = "unset";
+
+impl<T> Kind<T> {
+    /// "an integer from 0 to 128", and so on: the wording of errors and of the manual pages.
+    pub fn expected(&self) -> String {
+        match self {
+            Kind::Flag(_) => "true or false".to_owned(),
+            Kind::Number(least, most, _) => format!("an integer from {least} to {most}"),
+            Kind::Text(words, _) | Kind::Id(words, _) | Kind::List(words, _) => (*words).to_owned(),
+        }
+    }
+}
+
+const PATH: &str = "a string, an absolute path";
+const UID: &str = "a uid, or a string, the name of a user of the system";
+const GID: &str = "a gid, or a string, the name of a group of the system";
+const GIDS: &str = "an array of at most 32 gids or names of groups of the system";
+const RIGHTS: &str = "an array of names of permissions";
+const RANGE: &str = "a string FIRST-LAST, ports from 1024 to 65535";
+const DAY: u64 = 86_400;
+
+use Kind::{Flag, Id, List, Number, Text};
+
+const fn word<T>(section: &'static str, name: &'static str, default: &'static str, kind: Kind<T>) -> Keyword<T> {
+    Keyword { section, name, default, kind }
+}
+
+/// caisson.toml(5), but for `[[listen]]`. Ranges make the casts exact.
+#[rustfmt::skip]
+pub const CONFIG: &[Keyword<Settings>] = &[
+    word("", "users_file",            "\"/etc/caisson/users.toml\"", Text(PATH, |c, v| set(&mut c.users_file, absolute(v)))),
+    word("", "worker_user",           "\"_caisson\"",       Id(UID, |c, v| set(&mut c.worker_user, Some(v.to_owned())))),
+    word("", "authd_user",            "\"_caisson-authd\"", Id(UID, |c, v| set(&mut c.authd_user, Some(v.to_owned())))),
+    word("", "workers",               "0",       Number(0, 128, |c, n| c.config.fixed.workers = n as u32)),
+    word("", "sandbox",               "\"required\"", Text("\"required\" or \"best-effort\"", |c, v| set(&mut c.config.fixed.best_effort, enforcement(v)))),
+    word("", "control_socket",        "\"/run/caisson/control.sock\"", Text("a string, an absolute path, or empty for none", |c, v| set(&mut c.config.fixed.control_socket, if v.is_empty() { Some(None) } else { absolute(v).map(Some) }))),
+    word("", "program_dir",           UNSET,     Text(PATH, |c, v| set(&mut c.config.fixed.program_dir, absolute(v).map(Some)))),
+    word("", "log_level",             "\"info\"", Text("\"error\" or \"warning\" or \"info\" or \"debug\"", |c, v| set(&mut c.config.log_level, level(v)))),
+    word("", "allow_root_accounts",   "false",   Flag(|c, on| c.config.allow_root_accounts = on)),
+    word("", "umask",                 "0o022",   Number(0, 0o777, |c, n| c.config.umask = n as u16)),
+    word("", "banner",                "\"Caisson\"", Text("a string of at most 1024 printable bytes, lines separated by \\n", |c, v| set(&mut c.config.ftp.banner, banner(v)))),
+    word("", "passive_ports",         "\"50000-50999\"", Text(RANGE, |c, v| set(&mut c.config.passive_ports, ports(v)))),
+    word("", "passive_address",       UNSET,     Text("a string, an IPv4 address", |c, v| set(&mut c.config.ftp.passive_address, v.parse().ok().map(Some)))),
+    word("", "active",                "true",    Flag(|c, on| c.config.ftp.active = on)),
+    word("", "active_source_port_20", "false",   Flag(|c, on| c.config.active_source_port_20 = on)),
+    word("", "login_timeout_secs",    "60",      Number(0, DAY, |c, n| c.config.ftp.login_timeout_secs = n as u32)),
+    word("", "idle_timeout_secs",     "300",     Number(0, DAY, |c, n| c.config.ftp.idle_timeout_secs = n as u32)),
+    word("", "data_connect_timeout_secs", "30",  Number(0, DAY, |c, n| c.config.ftp.data_connect_timeout_secs = n as u32)),
+    word("", "stall_timeout_secs",    "120",     Number(0, DAY, |c, n| c.config.ftp.stall_timeout_secs = n as u32)),
+    word("", "max_login_failures",    "3",       Number(1, 100, |c, n| c.config.ftp.max_login_failures = n as u32)),
+    word("", "max_sessions",          "10000",   Number(1, 1_000_000, |c, n| c.config.ftp.max_sessions = n as u32)),
+    word("", "max_sessions_per_account", "10000", Number(1, 1_000_000, |c, n| c.config.max_sessions_per_account = n as u32)),
+    word("", "max_concurrent_password_checks", "0", Number(0, 64, |c, n| c.config.authd.max_concurrent_password_checks = n as u32)),
+    word("", "login_cache_ttl_secs",  "300",     Number(0, DAY, |c, n| c.config.authd.login_cache_ttl_secs = n as u32)),
+    word("performance", "sendfile",   "true",    Flag(|c, on| c.config.ftp.sendfile = on)),
+    word("performance", "splice",     "true",    Flag(|c, on| c.config.ftp.splice = on)),
+    word("performance", "buffer_pool_bytes", "67108864", Number(1 << 20, 1 << 40, |c, n| c.config.ftp.buffer_pool_bytes = n)),
+    word("performance", "transfer_chunk_bytes", "262144", Number(4096, 1 << 24, |c, n| c.config.ftp.transfer_chunk_bytes = n as u32)),
+    word("anonymous", "enabled",      "false",   Flag(|c, on| c.anonymous = on)),
+    word("anonymous", "home",         UNSET,     Text(PATH, |c, v| set(&mut c.anonymous_account.account.user.home, absolute(v)))),
+    word("anonymous", "uid",          UNSET,     Id(UID, |c, v| set(&mut c.anonymous_account.uid, Some(uid(v)?)))),
+    word("anonymous", "gid",          UNSET,     Id(GID, |c, v| set(&mut c.anonymous_account.gid, Some(gid(v)?)))),
+    word("anonymous", "permissions",  "[\"read\", \"list\"]", List(RIGHTS, |c, v| set(&mut c.anonymous_account.account.user.permissions, permissions(v)))),
+];
+
+/// `[[listen]]` of caisson.toml(5).
+#[rustfmt::skip]
+pub const LISTEN: &[Keyword<Listen>] = &[
+    word("listen", "address",         REQUIRED,  Text("a string ADDRESS:PORT, as in \"0.0.0.0:21\" or \"[::]:21\"", |l, v| set(&mut l.address, address(v).map(Some)))),
+];
+
+/// `[[user]]` of caisson-users(5).
+#[rustfmt::skip]
+pub const USER: &[Keyword<Entry>] = &[
+    word("user", "name",              REQUIRED,  Text("a string of 1 to 64 bytes without control bytes, / and :", |e, v| set(&mut e.name, ipc::types::UserName::new(v.as_bytes()).map(Some)))),
+    word("user", "password",          UNSET,     Text("a string, an argon2id hash in PHC form", |e, v| set(&mut e.account.hash, Some(phc(v)?)))),
+    word("user", "home",              REQUIRED,  Text(PATH, |e, v| set(&mut e.account.user.home, absolute(v)))),
+    word("user", "uid",               REQUIRED,  Id(UID, |e, v| set(&mut e.uid, Some(uid(v)?)))),
+    word("user", "gid",               UNSET,     Id(GID, |e, v| set(&mut e.gid, Some(gid(v)?)))),
+    word("user", "groups",            "[]",      List(GIDS, |e, v| set(&mut e.groups, Some(gids(v)?)))),
+    word("user", "permissions",       "[\"all\"]", List(RIGHTS, |e, v| set(&mut e.account.user.permissions, permissions(v)))),
+    word("user", "locked",            "false",   Flag(|e, on| e.account.user.locked = on)),
+];
+
+fn enforcement(word: &str) -> Option<bool> {
+    ["required", "best-effort"].iter().position(|known| *known == word).map(|at| at == 1)
+}
