@@ -96,11 +96,18 @@ fn answer(op: &Op) -> Result<Done, Why> {
     Ok(match op {
         Op::OpenRead(_) => Done::Opened(Opened { size: 5, created: false, name: None }),
         Op::OpenWrite { .. } => Done::Opened(Opened { size: 0, created: true, name: Some(Blob::cut(b"x\r\n")) }),
-        Op::Stat(_) | Op::SetModified(..) => stat,
+        Op::Stat(_) | Op::SetModified(..) | Op::SetFacts { .. } | Op::SetTimes { .. } => stat,
+        Op::Space(_) => Done::Space(1 << 40),
+        Op::Copy { .. } => Done::Copying(5),
         Op::List { .. } => Done::Listing(5),
         Op::Facts { .. } => Done::Line(Blob::cut(b"type=file; \r\n230 x")),
         Op::RemoveDir(_) => return Err(Why::NotEmpty),
-        Op::ChangeDir(_) | Op::MakeDir(_) | Op::Remove(_) | Op::Rename { .. } | Op::SetMode(..) => Done::Nothing,
+        Op::ChangeDir(_)
+        | Op::MakeDir(..)
+        | Op::Remove(_)
+        | Op::Rename { .. }
+        | Op::SetMode(..)
+        | Op::Symlink { .. } => Done::Nothing,
     })
 }
 

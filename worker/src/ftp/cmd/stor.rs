@@ -39,7 +39,7 @@ pub(in crate::ftp) fn receive(
 pub(in crate::ftp) fn open(verb: &'static str, ready: Ready, path: VirtPath, mode: WriteMode, out: &mut Out) -> State {
     let number = if let WriteMode::At(offset) = mode { offset } else { 0 };
     let asked = Asked { number, ..Asked::about(verb, path.clone(), done) };
-    ready.ask_with_data(Op::OpenWrite { path, mode }, asked, out)
+    ready.ask_with_data(Op::OpenWrite { path, mode, umask: 0 }, asked, out)
 }
 
 fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>, out: &mut Out) -> State {
