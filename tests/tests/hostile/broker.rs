@@ -91,6 +91,10 @@ fn paths_of_the_machine_are_not_there() {
             Op::Stat(path(text)),
             Op::SetModified(path(text), 0),
             Op::SetMode(path(text), 0o644),
+            Op::SetFacts { path: path(text), modified: Some(0), mode: Some(0o644) },
+            Op::SetTimes { path: path(text), accessed: 0, modified: 0 },
+            Op::Space(path(text)),
+            Op::Copy { from: path(text), to: path("/copy"), umask: 0 },
         ] {
             let (answer, fds) = puppet.ask_broker(op.clone());
             assert!(answer.outcome.is_err() && fds == 0, "{op:?}: {answer:?}");
