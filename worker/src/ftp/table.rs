@@ -129,6 +129,11 @@ pub const TABLE: &[Verb] = &[
     ready("XSHA512", "path [first behind-last]", ____, Feature::Line("XSHA512"), cmd::xsum::sha512),
 ];
 
+/// The names of the SITE commands, sorted.
+pub fn site_names() -> impl Iterator<Item = &'static str> {
+    cmd::site::TABLE.iter().map(|(name, ..)| *name)
+}
+
 /// The row of a verb, whatever its case.
 pub fn find(verb: &[u8]) -> Option<&'static Verb> {
     let mut upper = [0; 8];
