@@ -1,4 +1,7 @@
 //! LANG: the language of replies (RFC 2640 4), of which there is one: English.
+//!
+//! FEAT does not tell of it, against RFC 2640 4: lftp takes that line for a promise that all names are UTF-8, whatever
+//! its user has set, and spoils the others. With one language there is nothing to be found by it.
 
 use crate::ftp::{Context, Out, State};
 
