@@ -142,7 +142,7 @@ impl Session {
     /// A share of it.
     pub(super) fn work(&mut self, hub: &mut Hub) -> Option<Event<'static>> {
         self.since = hub.now;
-        let result = self.job.as_mut()?.step(&mut hub.tools);
+        let result = self.job.as_mut()?.step(&mut hub.tools, hub.share);
         match result {
             Some(_) => self.job = None,
             None => self.again(hub),

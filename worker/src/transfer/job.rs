@@ -17,7 +17,7 @@ use crate::ftp::data::{Algorithm, How, Work};
 
 /// Bytes summed in one turn: a quarter of a millisecond to one, with the slowest sum.
 const SUM_SHARE: usize = 128 << 10;
-/// Bytes copied in one turn.
+/// Bytes copied in one turn, at most: they are read and written.
 const COPY_SHARE: usize = 1 << 20;
 
 /// A sum or a copy under way.
@@ -50,11 +50,11 @@ impl Job {
         }
     }
 
-    /// One share; `None` while there is more to do, else the sum (of a copy: nothing), or why it failed.
-    pub fn step(&mut self, tools: &mut Tools) -> Option<Result<Vec<u8>, How>> {
+    /// One turn of at most `share` bytes; `None` while there is more to do, else the sum (of a copy: nothing), or why it failed.
+    pub fn step(&mut self, tools: &mut Tools, share: usize) -> Option<Result<Vec<u8>, How>> {
         let done = match self {
-            Job::Sum(sum) => sum.step(tools),
-            Job::Copy(copy) => copy.step(tools),
+            Job::Sum(sum) => sum.step(tools, share.min(SUM_SHARE)),
+            Job::Copy(copy) => copy.step(tools, share.min(COPY_SHARE)),
         };
         match (done, self) {
             (Ok(false), _) => None,
@@ -77,9 +77,9 @@ pub struct Sum {
 
 impl Sum {
     /// Whether that was all.
-    fn step(&mut self, tools: &mut Tools) -> Result<bool, How> {
+    fn step(&mut self, tools: &mut Tools, share: usize) -> Result<bool, How> {
         let buffer = tools.buffer();
-        let mut left = SUM_SHARE;
+        let mut left = share;
         while left > 0 && self.from < self.to {
             let rest = usize::try_from(self.to - self.from).unwrap_or(usize::MAX);
             let room = rest.min(buffer.len()).min(left);
@@ -159,8 +159,8 @@ pub struct Copy {
 
 impl Copy {
     /// Whether that was all.
-    fn step(&mut self, tools: &mut Tools) -> Result<bool, How> {
-        let mut left = COPY_SHARE;
+    fn step(&mut self, tools: &mut Tools, share: usize) -> Result<bool, How> {
+        let mut left = share;
         while left > 0 && self.from < self.to {
             let rest = usize::try_from(self.to - self.from).unwrap_or(usize::MAX);
             let got = if self.by_hand {
