@@ -20,6 +20,8 @@ pub trait Record: Serialize + DeserializeOwned {
 pub const NONE: RangeInclusive<usize> = 0..=0;
 /// Exactly one descriptor.
 pub const ONE: RangeInclusive<usize> = 1..=1;
+/// Exactly two descriptors.
+pub const TWO: RangeInclusive<usize> = 2..=2;
 /// One descriptor or none.
 pub const UP_TO_ONE: RangeInclusive<usize> = 0..=1;
 

@@ -24,6 +24,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 const ONLY_UNDER: &[(&str, &[&str])] = &[
     ("argon2", &["authd"]),
     ("blake2", &["authd"]),
+    ("md-5", &["worker"]),
+    ("sha1", &["worker"]),
     ("rustls", &["worker"]),
     ("russh", &["worker"]),
     ("tokio", &["worker"]),

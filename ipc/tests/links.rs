@@ -228,17 +228,22 @@ fn asks() -> Vec<worker_broker::Ask> {
     let long = path(&longest);
     [
         Op::OpenRead(long.clone()),
-        Op::OpenWrite { path: long.clone(), mode: WriteMode::At(u64::MAX) },
+        Op::OpenWrite { path: long.clone(), mode: WriteMode::At(u64::MAX), umask: u16::MAX },
         Op::Stat(path("a")),
         Op::ChangeDir(path("a")),
         Op::List { path: path("a"), form: Form::Facts(Facts::EVERY), hidden: true },
         Op::Facts { path: path("a"), facts: Facts::EVERY },
-        Op::MakeDir(path("a")),
+        Op::MakeDir(path("a"), 0o077),
         Op::RemoveDir(path("a")),
         Op::Remove(path("a")),
         Op::Rename { from: long.clone(), to: long.clone() },
         Op::SetModified(path("a"), i64::MIN),
         Op::SetMode(path("a"), 0o644),
+        Op::SetFacts { path: path("a"), modified: Some(i64::MIN), mode: Some(u16::MAX) },
+        Op::SetTimes { path: path("a"), accessed: i64::MIN, modified: i64::MAX },
+        Op::Space(path("a")),
+        Op::Symlink { target: long.clone(), link: long.clone() },
+        Op::Copy { from: long.clone(), to: long.clone(), umask: u16::MAX },
     ]
     .into_iter()
     .map(|op| Ask { tag: u32::MAX, op })
@@ -255,6 +260,8 @@ fn answers() -> Vec<worker_broker::Answer> {
         Ok(Done::Stat(attrs)),
         Ok(Done::Listing(9)),
         Ok(Done::Line(Blob::new(&[b'l'; 5000]).unwrap())),
+        Ok(Done::Space(u64::MAX)),
+        Ok(Done::Copying(u64::MAX)),
         Err(Why::Io(-1)),
     ]
     .into_iter()

@@ -4,6 +4,7 @@
 
 mod ftp {
     mod accounts;
+    mod ascii;
     mod data;
     mod files;
     mod lines;
@@ -11,7 +12,11 @@ mod ftp {
     mod login;
     mod modes;
     mod permissions;
+    mod session;
+    mod site;
+    mod sums;
     mod transfers;
+    mod uploads;
 }
 
 /// A daemon for a scenario; `None` when this user cannot start one.

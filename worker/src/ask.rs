@@ -54,6 +54,8 @@ pub struct Answered {
     pub answer: Answer,
     /// What came along.
     pub fd: Option<OwnedFd>,
+    /// What came along beside it: where a copy goes.
+    pub second: Option<OwnedFd>,
 }
 
 /// The brokers this worker has links to.
@@ -80,11 +82,12 @@ impl Brokers {
     /// Takes answers off a link until it has nothing more for us.
     pub fn receive(&mut self, place: usize) -> Result<Option<Answered>, Lost> {
         let Some(broker) = self.links.get_mut(place) else { return Ok(None) };
-        let Some(mut received) = broker.link.recv()? else { return Ok(None) };
+        let Some(received) = broker.link.recv()? else { return Ok(None) };
         let answer = received.record;
         match broker.open.pop_front() {
             Some(Question { tag, session, login }) if tag == answer.tag => {
-                Ok(Some(Answered { session, login, answer, fd: received.fds.pop() }))
+                let mut fds = received.fds.into_iter();
+                Ok(Some(Answered { session, login, answer, fd: fds.next(), second: fds.next() }))
             }
             _ => Err(Lost::Breach(ipc::Breach::OutOfPhase("an answer to no question"))),
         }

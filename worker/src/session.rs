@@ -32,6 +32,7 @@ use crate::{
     },
     hub::{Hub, NEVER, QUEUE_BYTES, Source},
     passive::Socket,
+    transfer::job::Job,
 };
 
 mod input;
@@ -73,6 +74,10 @@ pub struct Session {
     conduit: Option<Box<Conduit>>,
     /// A descriptor that came with an answer, until an order takes it.
     file: Option<OwnedFd>,
+    /// The second one, if there were two.
+    second: Option<OwnedFd>,
+    /// A sum or a copy under way.
+    job: Option<Job>,
     connected: u64,
     since: u64,
     /// The control connection may have more to read.
@@ -101,6 +106,8 @@ impl Session {
             unsent: Vec::new(),
             conduit: None,
             file: None,
+            second: None,
+            job: None,
             connected: hub.now,
             since: hub.now,
             more_input: false,
@@ -167,6 +174,10 @@ impl Session {
         if self.more_input {
             self.read(false, hub);
         }
+        if self.job.is_some() {
+            let event = self.work(hub);
+            return self.drive(event, hub);
+        }
         match self.conduit.as_mut().filter(|conduit| conduit.is_open()) {
             Some(_) => self.on_data(hub),
             None => self.drive(None, hub),
@@ -194,10 +205,10 @@ impl Session {
 
     /// Its broker answered.
     pub fn answered(&mut self, answered: Answered, hub: &mut Hub) {
-        self.file = answered.fd;
+        (self.file, self.second) = (answered.fd, answered.second);
         self.drive(Some(Event::Answer(answered.answer.outcome)), hub);
         // What no order has taken is of no use.
-        self.file = None;
+        (self.file, self.second) = (None, None);
     }
 
     /// A passive socket is there for it, or none is to be had; gives the socket back if it is not wanted any more.
@@ -230,16 +241,15 @@ impl Session {
     /// When its time limit passes.
     pub fn due(&self, hub: &Hub) -> u64 {
         let settings = &hub.settings;
+        let idle = self.talk.idle_secs(settings);
         if self.closing || !self.unsent.is_empty() {
             return limit(self.since, settings.stall_timeout_secs.max(1));
         }
         match self.talk.wait() {
             Wait::Login => limit(self.connected, settings.login_timeout_secs),
             Wait::Verdict => limit(self.connected, settings.login_timeout_secs).min(self.since + VERDICT_MS),
-            Wait::Command => limit(self.since, settings.idle_timeout_secs),
-            Wait::CommandWithPort => {
-                limit(self.since, settings.idle_timeout_secs).min(limit(self.since, settings.data_connect_timeout_secs))
-            }
+            Wait::Command => limit(self.since, idle),
+            Wait::CommandWithPort => limit(self.since, idle).min(limit(self.since, settings.data_connect_timeout_secs)),
             Wait::Transfer if !self.is_connected() => limit(self.since, settings.data_connect_timeout_secs),
             Wait::Answer | Wait::Transfer => limit(self.since, settings.stall_timeout_secs),
             Wait::Nothing => NEVER,
@@ -256,7 +266,9 @@ impl Session {
         }
         let event = match self.talk.wait() {
             Wait::Login | Wait::Verdict => Event::Expired("Not logged in in time."),
-            Wait::CommandWithPort if hub.now < limit(self.since, hub.settings.idle_timeout_secs) => Event::PortExpired,
+            Wait::CommandWithPort if hub.now < limit(self.since, self.talk.idle_secs(&hub.settings)) => {
+                Event::PortExpired
+            }
             Wait::Command | Wait::CommandWithPort => Event::Expired("Idle for too long."),
             Wait::Answer => Event::Expired("The file system does not answer."),
             Wait::Transfer => return self.expire_transfer(hub),
@@ -327,8 +339,14 @@ impl Session {
         SocketAddr::try_from(address).ok().map(|address| address.ip().to_canonical())
     }
 
+    /// Bytes moved, summed or copied so far.
+    fn moved(&self) -> u64 {
+        let conduit = self.conduit.as_ref().map_or(0, |conduit| conduit.moved());
+        self.job.as_ref().map_or(conduit, |job| job.moved())
+    }
+
     fn cut(&mut self, hub: &mut Hub) {
-        self.file = None;
+        (self.file, self.second, self.job) = (None, None, None);
         if let Some(conduit) = &mut self.conduit {
             conduit.cut(hub);
             self.conduit.take_if(|conduit| conduit.is_empty());

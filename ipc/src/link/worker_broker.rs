@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Channel,
-    call::{NONE, ONE, Record},
+    call::{NONE, ONE, Record, TWO},
     types::{Blob, VirtPath},
 };
 
@@ -33,6 +33,8 @@ pub enum Op {
         path: VirtPath,
         /// What becomes of what is there.
         mode: WriteMode,
+        /// Bits that a new file does not get, beside those of the account's umask (SITE UMASK).
+        umask: u16,
     },
     /// Attributes of what the path leads to, links followed. Answer: [`Done::Stat`].
     Stat(VirtPath),
@@ -56,8 +58,8 @@ pub enum Op {
         /// Which facts.
         facts: Facts,
     },
-    /// MKD. Answer: [`Done::Nothing`].
-    MakeDir(VirtPath),
+    /// MKD; the number is as `umask` above. Answer: [`Done::Nothing`].
+    MakeDir(VirtPath, u16),
     /// RMD. Answer: [`Done::Nothing`].
     RemoveDir(VirtPath),
     /// DELE: unlink a file or a link, never a directory. Answer: [`Done::Nothing`].
@@ -73,6 +75,44 @@ pub enum Op {
     SetModified(VirtPath, i64),
     /// SITE CHMOD: permission bits, 0 to 0o7777 (set-id bits are refused). Answer: [`Done::Nothing`].
     SetMode(VirtPath, u16),
+    /// MFF: what is given is set, in one step. Answer: [`Done::Stat`].
+    SetFacts {
+        /// A file or directory.
+        path: VirtPath,
+        /// As in `SetModified`.
+        modified: Option<i64>,
+        /// As in `SetMode`.
+        mode: Option<u16>,
+    },
+    /// SITE UTIME: both times, UTC seconds since 1970. Answer: [`Done::Stat`].
+    SetTimes {
+        /// A file or directory.
+        path: VirtPath,
+        /// When it was read last.
+        accessed: i64,
+        /// When it was changed last.
+        modified: i64,
+    },
+    /// AVBL: bytes the account could still store in the file system of this path. Answer: [`Done::Space`].
+    Space(VirtPath),
+    /// SITE SYMLINK. The link is stored relative, so that it leads to the same place for programs of this machine.
+    /// Answer: [`Done::Nothing`].
+    Symlink {
+        /// Where it leads; need not be there.
+        target: VirtPath,
+        /// The new name. Directories on the way must not be links: [`Why::Invalid`].
+        link: VirtPath,
+    },
+    /// SITE CPFR + CPTO: open a file to read and another, made or emptied, to write. One and the same file is
+    /// [`Why::Invalid`]. Answer: [`Done::Copying`] and two descriptors, `O_RDONLY` and `O_WRONLY`.
+    Copy {
+        /// The file that is there.
+        from: VirtPath,
+        /// The copy.
+        to: VirtPath,
+        /// As in `OpenWrite`.
+        umask: u16,
+    },
 }
 
 /// How a file is opened for writing. Without permission to overwrite, a file that exists is [`Why::Exists`].
@@ -148,6 +188,10 @@ pub enum Done {
     Listing(u64),
     /// One line.
     Line(Blob<5000>),
+    /// So many bytes.
+    Space(u64),
+    /// Two descriptors: the source, which had so many bytes, and the copy, which is empty.
+    Copying(u64),
 }
 
 /// A regular file was opened.
@@ -227,7 +271,8 @@ impl Record for Answer {
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self.outcome {
             Ok(Done::Opened(_) | Done::Listing(_)) => ONE,
-            Ok(Done::Nothing | Done::Stat(_) | Done::Line(_)) | Err(_) => NONE,
+            Ok(Done::Copying(_)) => TWO,
+            Ok(Done::Nothing | Done::Stat(_) | Done::Line(_) | Done::Space(_)) | Err(_) => NONE,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! errno into an answer through why.rs only.
 
 mod change_dir;
+mod copy;
 mod facts;
 mod list;
 mod make_dir;
@@ -12,41 +13,54 @@ mod open_write;
 mod remove;
 mod remove_dir;
 mod rename;
+mod set_facts;
 mod set_mode;
-mod set_modified;
+mod set_times;
+mod space;
 mod stat;
+mod symlink;
 
 use std::os::fd::OwnedFd;
 
 use ipc::link::worker_broker::{Attrs, Done, Kind, Op, Why};
-use rustix::fs::{FileType, OFlags, Stat, fcntl_setfl, fstat};
+use rustix::fs::{FileType, Mode, OFlags, Stat, fcntl_setfl, fstat};
 
 use crate::{account::Account, rules, why::why};
 
-/// What was done, and the descriptor that goes with it.
-pub(crate) type Outcome = Result<(Done, Option<OwnedFd>), Why>;
+/// What was done, and the descriptors that go with it.
+pub(crate) type Outcome = Result<(Done, Vec<OwnedFd>), Why>;
 
 /// Does what is asked, if the account may.
 pub(crate) fn run(account: &Account, op: &Op) -> Outcome {
     rules::check(op, account.permissions)?;
     match op {
         Op::OpenRead(path) => open_read::run(account, path),
-        Op::OpenWrite { path, mode } => open_write::run(account, path, *mode),
+        Op::OpenWrite { path, mode, umask } => open_write::run(account, path, *mode, *umask),
         Op::Stat(path) => stat::run(account, path),
         Op::ChangeDir(path) => change_dir::run(account, path),
         Op::List { path, form, hidden } => list::run(account, path, *form, *hidden),
         Op::Facts { path, facts } => facts::run(account, path, *facts),
-        Op::MakeDir(path) => make_dir::run(account, path),
+        Op::MakeDir(path, umask) => make_dir::run(account, path, *umask),
         Op::RemoveDir(path) => remove_dir::run(account, path),
         Op::Remove(path) => remove::run(account, path),
         Op::Rename { from, to } => rename::run(account, from, to),
-        Op::SetModified(path, seconds) => set_modified::run(account, path, *seconds),
+        Op::SetModified(path, seconds) => set_times::run(account, path, None, *seconds),
         Op::SetMode(path, mode) => set_mode::run(account, path, *mode),
+        Op::SetFacts { path, modified, mode } => set_facts::run(account, path, *modified, *mode),
+        Op::SetTimes { path, accessed, modified } => set_times::run(account, path, Some(*accessed), *modified),
+        Op::Space(path) => space::run(account, path),
+        Op::Symlink { target, link } => symlink::run(account, target, link),
+        Op::Copy { from, to, umask } => copy::run(account, from, to, *umask),
     }
 }
 
 /// The answer of an operation that has nothing to say but that it is done.
-const NOTHING: Outcome = Ok((Done::Nothing, None));
+const NOTHING: Outcome = Ok((Done::Nothing, Vec::new()));
+
+/// The mode a new file or directory is made with: the kernel takes the account's umask from it as well.
+fn new_mode(most: u32, umask: u16) -> Mode {
+    Mode::from_raw_mode(most & !u32::from(umask))
+}
 
 /// Checks that a descriptor opened with `O_NONBLOCK` (so that no FIFO could hang us) is a regular file, and makes it
 /// an ordinary one.

@@ -62,6 +62,10 @@ impl Root {
 
     /// Opens what the path leads to. Close-on-exec, never a controlling terminal.
     pub(crate) fn open(&self, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+        self.open_by(path, flags, mode, ResolveFlags::empty())
+    }
+
+    fn open_by(&self, path: &[u8], flags: OFlags, mode: Mode, how: ResolveFlags) -> Result<OwnedFd, Errno> {
         let path = match path.iter().position(|&b| b != b'/') {
             Some(first) => &path[first..],
             None => b".",
@@ -71,7 +75,7 @@ impl Root {
         let flags = if flags.contains(OFlags::PATH) { flags.difference(OFlags::NOCTTY) } else { flags };
         let mut tries = 0;
         loop {
-            match openat2(&self.directory, path, flags, mode, BENEATH) {
+            match openat2(&self.directory, path, flags, mode, BENEATH | how) {
                 Err(Errno::AGAIN | Errno::INTR) if tries < RETRIES => tries += 1,
                 opened => return opened,
             }
@@ -91,6 +95,15 @@ impl Root {
 
     /// Splits off the last component and opens the directory it is in. The root itself has no place: [`Why::Denied`].
     pub(crate) fn place<'p>(&self, path: &'p VirtPath) -> Result<Place<'p>, Why> {
+        self.place_by(path, ResolveFlags::empty())
+    }
+
+    /// The same where no directory on the way may be a link: [`Why::Invalid`].
+    pub(crate) fn place_without_links<'p>(&self, path: &'p VirtPath) -> Result<Place<'p>, Why> {
+        self.place_by(path, ResolveFlags::NO_SYMLINKS)
+    }
+
+    fn place_by<'p>(&self, path: &'p VirtPath, how: ResolveFlags) -> Result<Place<'p>, Why> {
         let bytes = path.as_bytes();
         let slash = bytes.iter().rposition(|&b| b == b'/').ok_or(Why::Invalid)?;
         let (parent, name) = (&bytes[..slash], &bytes[slash + 1..]);
@@ -98,7 +111,8 @@ impl Root {
             b"" => Err(Why::Denied),
             b"." | b".." => Err(Why::Invalid),
             name => {
-                let directory = self.open(parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).map_err(why)?;
+                let flags = OFlags::PATH | OFlags::DIRECTORY;
+                let directory = self.open_by(parent, flags, Mode::empty(), how).map_err(why)?;
                 Ok(Place { directory, name })
             }
         }

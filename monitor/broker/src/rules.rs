@@ -10,25 +10,37 @@ use ipc::{
 };
 use sandbox::Rights;
 
-/// The permission an operation needs. `None`: any account that may do something at all.
-fn needed(op: &Op) -> Option<Permission> {
+/// The permissions an operation needs, all of them. None: any account that may do something at all.
+fn needed(op: &Op) -> &'static [Permission] {
     match op {
-        Op::OpenRead(_) => Some(Permission::Read),
-        Op::OpenWrite { .. } => Some(Permission::Write),
-        Op::Stat(_) | Op::List { .. } | Op::Facts { .. } => Some(Permission::List),
-        Op::ChangeDir(_) => None,
-        Op::MakeDir(_) => Some(Permission::Mkdir),
-        Op::RemoveDir(_) => Some(Permission::Rmdir),
-        Op::Remove(_) => Some(Permission::Delete),
-        Op::Rename { .. } => Some(Permission::Rename),
-        Op::SetModified(..) => Some(Permission::Times),
-        Op::SetMode(..) => Some(Permission::Chmod),
+        Op::OpenRead(_) => &[Permission::Read],
+        Op::OpenWrite { .. } | Op::Space(_) => &[Permission::Write],
+        Op::Stat(_) | Op::List { .. } | Op::Facts { .. } => &[Permission::List],
+        Op::ChangeDir(_) => &[],
+        Op::MakeDir(..) => &[Permission::Mkdir],
+        Op::RemoveDir(_) => &[Permission::Rmdir],
+        Op::Remove(_) => &[Permission::Delete],
+        Op::Rename { .. } => &[Permission::Rename],
+        Op::SetModified(..) | Op::SetTimes { .. } => &[Permission::Times],
+        Op::SetMode(..) => &[Permission::Chmod],
+        Op::SetFacts { modified, mode, .. } => match (modified, mode) {
+            (Some(_), None) => &[Permission::Times],
+            (None, Some(_)) => &[Permission::Chmod],
+            (Some(_), Some(_)) => &[Permission::Times, Permission::Chmod],
+            (None, None) => &[Permission::List],
+        },
+        // A link is a name for something else, as a rename is.
+        Op::Symlink { .. } => &[Permission::Write, Permission::Rename],
+        Op::Copy { .. } => &[Permission::Read, Permission::Write],
     }
 }
 
 /// The verdict.
 pub(crate) fn check(op: &Op, held: Permissions) -> Result<(), Why> {
-    let allowed = needed(op).map_or(held != Permissions::NONE, |permission| held.has(permission));
+    let allowed = match needed(op) {
+        [] => held != Permissions::NONE,
+        all => all.iter().all(|permission| held.has(*permission)),
+    };
     if allowed { Ok(()) } else { Err(Why::Denied) }
 }
 
@@ -55,21 +67,31 @@ mod tests {
 
     use super::*;
 
-    fn every_operation() -> Vec<(Op, Option<Permission>)> {
+    fn every_operation() -> Vec<(Op, Vec<Permission>)> {
+        use Permission::{Chmod, Delete, List, Mkdir, Read, Rename, Rmdir, Times, Write};
         let path = VirtPath::root;
+        let facts = |modified, mode| Op::SetFacts { path: path(), modified, mode };
         vec![
-            (Op::OpenRead(path()), Some(Permission::Read)),
-            (Op::OpenWrite { path: path(), mode: WriteMode::Replace }, Some(Permission::Write)),
-            (Op::Stat(path()), Some(Permission::List)),
-            (Op::ChangeDir(path()), None),
-            (Op::List { path: path(), form: Form::Long, hidden: false }, Some(Permission::List)),
-            (Op::Facts { path: path(), facts: Facts::EVERY }, Some(Permission::List)),
-            (Op::MakeDir(path()), Some(Permission::Mkdir)),
-            (Op::RemoveDir(path()), Some(Permission::Rmdir)),
-            (Op::Remove(path()), Some(Permission::Delete)),
-            (Op::Rename { from: path(), to: path() }, Some(Permission::Rename)),
-            (Op::SetModified(path(), 0), Some(Permission::Times)),
-            (Op::SetMode(path(), 0), Some(Permission::Chmod)),
+            (Op::OpenRead(path()), vec![Read]),
+            (Op::OpenWrite { path: path(), mode: WriteMode::Replace, umask: 0 }, vec![Write]),
+            (Op::Stat(path()), vec![List]),
+            (Op::ChangeDir(path()), vec![]),
+            (Op::List { path: path(), form: Form::Long, hidden: false }, vec![List]),
+            (Op::Facts { path: path(), facts: Facts::EVERY }, vec![List]),
+            (Op::MakeDir(path(), 0), vec![Mkdir]),
+            (Op::RemoveDir(path()), vec![Rmdir]),
+            (Op::Remove(path()), vec![Delete]),
+            (Op::Rename { from: path(), to: path() }, vec![Rename]),
+            (Op::SetModified(path(), 0), vec![Times]),
+            (Op::SetTimes { path: path(), accessed: 0, modified: 0 }, vec![Times]),
+            (Op::SetMode(path(), 0), vec![Chmod]),
+            (facts(Some(0), None), vec![Times]),
+            (facts(None, Some(0)), vec![Chmod]),
+            (facts(Some(0), Some(0)), vec![Times, Chmod]),
+            (facts(None, None), vec![List]),
+            (Op::Space(path()), vec![Write]),
+            (Op::Symlink { target: path(), link: path() }, vec![Write, Rename]),
+            (Op::Copy { from: path(), to: path(), umask: 0 }, vec![Read, Write]),
         ]
     }
 
@@ -84,7 +106,7 @@ mod tests {
             assert_eq!(check(&op, Permissions::ALL), Ok(()), "{op:?}");
             assert_eq!(check(&op, Permissions::NONE), Err(Why::Denied), "{op:?}");
             for (name, missing) in Permission::ALL {
-                let expected = if needed == Some(missing) { Err(Why::Denied) } else { Ok(()) };
+                let expected = if needed.contains(&missing) { Err(Why::Denied) } else { Ok(()) };
                 assert_eq!(check(&op, all_but(missing)), expected, "{op:?} without {name}");
             }
         }

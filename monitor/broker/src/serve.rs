@@ -56,11 +56,11 @@ fn serve(account: &Account, link: &mut BrokerEnd) -> End {
             Err(RecvError::WouldBlock) => return End::Breach(Breach::OutOfPhase("a link to a broker blocks")),
             Err(RecvError::Io(e)) => return End::Fault(e),
         };
-        let (outcome, fd) = match op::run(account, &ask.op) {
-            Ok((done, fd)) => (Ok(done), fd),
-            Err(why) => (Err(why), None),
+        let (outcome, fds) = match op::run(account, &ask.op) {
+            Ok((done, fds)) => (Ok(done), fds),
+            Err(why) => (Err(why), Vec::new()),
         };
-        match answer(link, Answer { tag: ask.tag, outcome }, fd) {
+        match answer(link, Answer { tag: ask.tag, outcome }, &fds) {
             Ok(()) => {}
             Err(SendError::Closed) => return End::Closed,
             Err(SendError::WouldBlock) => return End::Breach(Breach::OutOfPhase("a link to a broker blocks")),
@@ -70,15 +70,16 @@ fn serve(account: &Account, link: &mut BrokerEnd) -> End {
     }
 }
 
-/// Sends an answer; ours is closed afterwards, the worker has its own.
-fn answer(link: &mut BrokerEnd, mut answer: Answer, fd: Option<OwnedFd>) -> Result<(), SendError> {
-    let sent = match &fd {
-        Some(fd) => link.send(&answer, &[fd.as_fd()]),
-        None => link.send(&answer, &[]),
+/// Sends an answer; ours are closed afterwards, the worker has its own.
+fn answer(link: &mut BrokerEnd, mut answer: Answer, fds: &[OwnedFd]) -> Result<(), SendError> {
+    let sent = match fds {
+        [] => link.send(&answer, &[]),
+        [one] => link.send(&answer, &[one.as_fd()]),
+        more => link.send(&answer, &more.iter().map(AsFd::as_fd).collect::<Vec<_>>()),
     };
     match sent {
         // unix(7): more descriptors of this user are on their way than RLIMIT_NOFILE allows. That passes.
-        Err(SendError::Io(e)) if fd.is_some() && e.raw_os_error() == Some(Errno::TOOMANYREFS.raw_os_error()) => {
+        Err(SendError::Io(e)) if !fds.is_empty() && e.raw_os_error() == Some(Errno::TOOMANYREFS.raw_os_error()) => {
             answer.outcome = Err(Why::Busy);
             link.send(&answer, &[])
         }

@@ -36,6 +36,6 @@ pub const CALLS: &[Row] = &[
     call!(SYS_statx, "monitor/broker/src/op/stat.rs"),
     call!(SYS_symlinkat, "monitor/broker/src/op/symlink.rs"),
     call!(SYS_unlinkat, "monitor/broker/src/op/remove.rs"),
-    call!(SYS_utimensat, "monitor/broker/src/op/set_modified.rs"),
+    call!(SYS_utimensat, "monitor/broker/src/op/set_times.rs"),
 ];
 const _: () = assert!(!CALLS.is_empty());

@@ -17,6 +17,7 @@ use super::{Row, arg, call, when};
 /// Rows of both worker roles.
 pub const CALLS: &[Row] = &[
     call!(SYS_accept4, "worker/src/event.rs accepts on the monitor's listeners"),
+    call!(SYS_copy_file_range, "worker/src/transfer/job.rs copies a file, both ends handed over by a broker"),
     call!(SYS_epoll_create1, "worker/src/event.rs"),
     call!(SYS_epoll_ctl, "worker/src/event.rs"),
     call!(SYS_epoll_pwait, "worker/src/event.rs, as libc spells it on aarch64"),

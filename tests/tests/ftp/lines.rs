@@ -37,7 +37,7 @@ fn verbs_are_known_in_any_case_and_split_over_segments() {
 fn unknown_verbs_are_answered_and_the_session_goes_on() {
     let Some(daemon) = daemon("unknown verbs") else { return };
     let mut client = daemon.login("alice");
-    for line in ["FROB", "XCRC f", "CLNT x", "LPRT 1", "MLFL", "SMNT /", "ACCT x", "A", "GET / HTTP/1.1", ""] {
+    for line in ["FROB", "XFOO f", "CLIENT x", "LPRT 1", "MLFL", "SMNT /", "ACCT x", "A", "GET / HTTP/1.1", ""] {
         client.expect(line, &[500, 501, 502, 202, 530]);
     }
     client.expect("V".repeat(40), &[500]);

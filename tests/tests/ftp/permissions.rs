@@ -7,7 +7,7 @@ use e2e::{Daemon, Site, root_or_skip, site::EVERY_PERMISSION};
 /// Something to try: what it is called, which permissions it takes, and whether it was done.
 type Act = (&'static str, &'static [&'static str], fn(&mut e2e::ftp::Client) -> bool);
 
-const ACTS: [Act; 10] = [
+const ACTS: [Act; 16] = [
     ("download", &["read"], |c| c.try_fetch("RETR file").is_ok()),
     ("make a file", &["write"], |c| c.store("STOR new", b"x").is(2)),
     ("replace a file", &["write", "overwrite"], |c| c.store("STOR file", b"x").is(2)),
@@ -18,6 +18,12 @@ const ACTS: [Act; 10] = [
     ("remove a directory", &["rmdir"], |c| c.ask("RMD dir").is(2)),
     ("change mode", &["chmod"], |c| c.ask("SITE CHMOD 640 file").is(2)),
     ("change time", &["times"], |c| c.ask("MFMT 20200101000000 file").is(2)),
+    ("change both times", &["times"], |c| c.ask("SITE UTIME 202001010000 file").is(2)),
+    ("change facts", &["times", "chmod"], |c| c.ask("MFF Modify=20200101000000;UNIX.mode=640; file").is(2)),
+    ("sum", &["read"], |c| c.ask("XMD5 file").is(2)),
+    ("copy", &["read", "write"], |c| c.ask("SITE CPFR file").code == 350 && c.ask("SITE CPTO new").is(2)),
+    ("make a link", &["write", "rename"], |c| c.ask("SITE SYMLINK file new").is(2)),
+    ("ask for space", &["write"], |c| c.ask("AVBL").is(2)),
 ];
 
 #[test]
@@ -27,7 +33,7 @@ fn each_permission_allows_its_operation_and_no_other() {
     }
     let sets: Vec<Vec<&'static str>> = std::iter::once(Vec::new())
         .chain(EVERY_PERMISSION.iter().map(|p| vec![*p]))
-        .chain([vec!["write", "overwrite"], EVERY_PERMISSION.to_vec()])
+        .chain([vec!["write", "overwrite"], vec!["read", "write"], vec!["write", "rename"], EVERY_PERMISSION.to_vec()])
         .collect();
     let mut site = Site::new();
     for (number, set) in sets.iter().enumerate() {

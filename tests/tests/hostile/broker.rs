@@ -91,13 +91,17 @@ fn paths_of_the_machine_are_not_there() {
             Op::Stat(path(text)),
             Op::SetModified(path(text), 0),
             Op::SetMode(path(text), 0o644),
+            Op::SetFacts { path: path(text), modified: Some(0), mode: Some(0o644) },
+            Op::SetTimes { path: path(text), accessed: 0, modified: 0 },
+            Op::Space(path(text)),
+            Op::Copy { from: path(text), to: path("/copy"), umask: 0 },
         ] {
             let (answer, fds) = puppet.ask_broker(op.clone());
             assert!(answer.outcome.is_err() && fds == 0, "{op:?}: {answer:?}");
         }
         for mode in [WriteMode::Replace, WriteMode::Append] {
             // Where a link climbs out, the root is its own parent: a file may be made, but inside.
-            puppet.ask_broker(Op::OpenWrite { path: path(text), mode });
+            puppet.ask_broker(Op::OpenWrite { path: path(text), mode, umask: 0 });
             let _ = puppet.write(b"stolen");
         }
     }
@@ -145,14 +149,14 @@ fn descriptors_give_no_more_than_was_asked() {
     let Some(mut scene) = scene("rights of descriptors") else { return };
     let puppet = scene.puppet.as_mut().expect("not ended");
     assert!(puppet.write(b"x").is_err(), "a file opened for reading was written");
-    let (answer, fds) = puppet.ask_broker(Op::OpenWrite { path: path("/new"), mode: WriteMode::Replace });
+    let (answer, fds) = puppet.ask_broker(Op::OpenWrite { path: path("/new"), mode: WriteMode::Replace, umask: 0 });
     assert!(answer.outcome.is_ok() && fds == 1, "{answer:?}");
     assert!(puppet.read().is_err(), "a file opened for writing was read");
     let (answer, fds) =
         puppet.ask_broker(Op::List { path: path("/"), form: ipc::link::worker_broker::Form::Names, hidden: true });
     assert!(matches!(answer.outcome, Ok(Done::Listing(_))) && fds == 1, "{answer:?}");
     assert!(puppet.write(b"x").is_err(), "a listing is sealed");
-    for op in [Op::OpenRead(path("/")), Op::OpenWrite { path: path("/"), mode: WriteMode::Replace }] {
+    for op in [Op::OpenRead(path("/")), Op::OpenWrite { path: path("/"), mode: WriteMode::Replace, umask: 0 }] {
         let (answer, fds) = puppet.ask_broker(op);
         assert!(answer.outcome.is_err() && fds == 0, "directories are never handed out: {answer:?}");
     }

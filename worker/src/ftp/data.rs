@@ -1,4 +1,4 @@
-//! What the protocol orders of a data connection, and how that ends.
+//! What the protocol orders of a data connection, or of files alone, and how that ends.
 
 use ipc::types::Port;
 
@@ -58,4 +58,56 @@ pub enum How {
     Shrunk,
     /// Reading or writing the file failed with this errno.
     File(i32),
+}
+
+/// What to do with files, without a data connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// The sum of these bytes of the file.
+    Sum {
+        /// How.
+        algorithm: Algorithm,
+        /// First byte.
+        from: u64,
+        /// Behind the last byte.
+        to: u64,
+    },
+    /// Copy so many bytes from the first descriptor to the second.
+    Copy {
+        /// The size of the source when it was opened.
+        bytes: u64,
+    },
+}
+
+/// A sum over the bytes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Algorithm {
+    /// CRC-32 of IEEE 802.3, as in zip.
+    Crc32,
+    /// RFC 1321.
+    Md5,
+    /// FIPS 180-4.
+    Sha1,
+    /// FIPS 180-4.
+    #[default]
+    Sha256,
+    /// FIPS 180-4.
+    Sha512,
+}
+
+impl Algorithm {
+    /// All, in the order of FEAT.
+    pub const ALL: [Algorithm; 5] =
+        [Algorithm::Sha256, Algorithm::Sha512, Algorithm::Sha1, Algorithm::Md5, Algorithm::Crc32];
+
+    /// Its name in HASH, OPTS HASH and FEAT.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Crc32 => "CRC32",
+            Algorithm::Md5 => "MD5",
+            Algorithm::Sha1 => "SHA-1",
+            Algorithm::Sha256 => "SHA-256",
+            Algorithm::Sha512 => "SHA-512",
+        }
+    }
 }

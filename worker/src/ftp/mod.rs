@@ -34,7 +34,7 @@ use ipc::{
     types::{BrokerId, Port, Secret, SessionId, UserName},
 };
 
-use data::{Ending, Move, Via};
+use data::{Ending, Move, Via, Work};
 use line::Line;
 
 pub use reply::Out;
@@ -85,6 +85,8 @@ pub enum Event<'a> {
     Listing(Option<Vec<u8>>),
     /// A transfer has ended.
     Ended(Ending),
+    /// What was ordered with [`Order::Work`] has ended: the sum, or nothing to say of a copy.
+    Worked(state::Worked),
     /// A time limit has passed: of a login, of silence, or of a question that nobody answers.
     Expired(&'static str),
     /// No transfer has followed PASV or EPSV in time: the port goes back.
@@ -116,6 +118,8 @@ pub enum Order {
     Move(Move),
     /// Close data connection and file at once; nothing is answered.
     Cut,
+    /// Sum or copy what came with the answer; answered by `Worked`.
+    Work(Work),
     /// Read the listing that came with the answer; answered by `Listing`.
     ReadListing(u64),
     /// A line for the log.

@@ -46,6 +46,16 @@ impl Talk {
         self.state.transferring()
     }
 
+    /// How long the client may be silent, seconds; 0 is for ever.
+    pub fn idle_secs(&self, settings: &FtpSettings) -> u32 {
+        let ready = match &self.state {
+            State::Ready(ready) => ready,
+            State::Moving(moving) => moving.ready(),
+            _ => return settings.idle_timeout_secs,
+        };
+        ready.idle.unwrap_or(settings.idle_timeout_secs)
+    }
+
     /// What is waited for.
     pub fn wait(&self) -> Wait {
         self.state.wait()
@@ -86,6 +96,7 @@ fn made_up(order: &Order) -> Option<Event<'static>> {
             Event::Listening(Some((port, with_address.then(|| std::net::Ipv4Addr::LOCALHOST.into()))))
         }
         Order::Move(_) => Event::Ended(Ending { bytes: 0, how: How::Complete }),
+        Order::Work(_) => Event::Worked(Ok(vec![0xab; 4])),
         Order::ReadListing(_) => Event::Listing(Some(b"213 End\r\nfile\r\n".to_vec())),
         Order::Logout | Order::Unlisten | Order::Open(_) | Order::Cut | Order::Log(..) | Order::Close => return None,
     })
@@ -96,11 +107,18 @@ fn answer(op: &Op) -> Result<Done, Why> {
     Ok(match op {
         Op::OpenRead(_) => Done::Opened(Opened { size: 5, created: false, name: None }),
         Op::OpenWrite { .. } => Done::Opened(Opened { size: 0, created: true, name: Some(Blob::cut(b"x\r\n")) }),
-        Op::Stat(_) | Op::SetModified(..) => stat,
+        Op::Stat(_) | Op::SetModified(..) | Op::SetFacts { .. } | Op::SetTimes { .. } => stat,
+        Op::Space(_) => Done::Space(1 << 40),
+        Op::Copy { .. } => Done::Copying(5),
         Op::List { .. } => Done::Listing(5),
         Op::Facts { .. } => Done::Line(Blob::cut(b"type=file; \r\n230 x")),
         Op::RemoveDir(_) => return Err(Why::NotEmpty),
-        Op::ChangeDir(_) | Op::MakeDir(_) | Op::Remove(_) | Op::Rename { .. } | Op::SetMode(..) => Done::Nothing,
+        Op::ChangeDir(_)
+        | Op::MakeDir(..)
+        | Op::Remove(_)
+        | Op::Rename { .. }
+        | Op::SetMode(..)
+        | Op::Symlink { .. } => Done::Nothing,
     })
 }
 
@@ -141,7 +159,7 @@ mod tests {
         let said = rehearse(&settings(), b"PWD\r\nFEAT\r\nUSER u\r\nPASS p\r\nQUIT\r\nNOOP\r\n");
         let said = String::from_utf8(said).unwrap();
         assert!(said.starts_with("220-Hello\r\n220 220 you\r\n530 "), "{said}");
-        assert!(said.contains("211-Features:\r\n EPRT\r\n EPSV\r\n MDTM\r\n MFMT\r\n MLST type*;"), "{said}");
+        assert!(said.contains("211-Features:\r\n AVBL\r\n CLNT\r\n EPRT\r\n EPSV\r\n HASH SHA-256*;"), "{said}");
         assert!(
             said.ends_with(" UTF8\r\n211 End\r\n331 Password, please.\r\n230 Logged in.\r\n221 Good-bye.\r\n"),
             "{said}"
@@ -209,6 +227,63 @@ mod tests {
             assert!(inner[0].starts_with(&format!("{code}-")), "{line}");
             assert!(inner[1..].iter().all(|text| text.starts_with(' ')), "{line}: {inner:?}");
         }
+    }
+
+    #[test]
+    fn a_sum_is_told_in_the_form_of_its_verb() {
+        assert_eq!(
+            told("HASH f\r\nRANG 1 3\r\nHASH f\r\nHASH f\r\nOPTS HASH crc32\r\nHASH f\r\nXCRC f\r\nXMD5 \"f\" 1 2\r\n"),
+            [
+                "213 SHA-256 0-4 abababab /f",
+                "350 Bytes 1 to 3 are next.",
+                "213 SHA-256 1-3 abababab /f",
+                "213 SHA-256 0-4 abababab /f",
+                "200 CRC32",
+                "213 CRC32 0-4 abababab /f",
+                "250 ABABABAB",
+                "250 ABABABAB",
+            ]
+        );
+        assert_eq!(codes("RANG 5 5\r\nHASH f\r\nXCRC \"f\" 0 6\r\nOPTS HASH x\r\n"), ["350 ", "554 ", "550 ", "501 "]);
+    }
+
+    #[test]
+    fn rang_and_rest_take_each_others_place_and_are_spent() {
+        assert_eq!(
+            codes("TYPE I\r\nREST 9\r\nRANG 0 1\r\nEPSV\r\nRETR f\r\nRANG 0 1\r\nREST 9\r\nEPSV\r\nRETR f\r\n"),
+            ["200 ", "350 ", "350 ", "229 ", "150 ", "226 ", "350 ", "350 ", "229 ", "554 "]
+        );
+        assert_eq!(
+            codes("TYPE I\r\nRANG 0 1\r\nEPSV\r\nSTOR f\r\nSTOR f\r\nRANG 0 1\r\nEPSV\r\nSTOU\r\n"),
+            ["200 ", "350 ", "229 ", "554 ", "150 ", "226 ", "350 ", "229 ", "554 "]
+        );
+    }
+
+    #[test]
+    fn host_comes_before_user_and_never_after() {
+        let said =
+            rehearse(&settings(), b"HOST ftp.example.com\r\nHOST a b\r\nUSER u\r\nHOST x\r\nPASS p\r\nHOST x\r\n");
+        let said = String::from_utf8(said).unwrap();
+        let codes: Vec<&str> = said.split_terminator("\r\n").skip(2).map(|line| &line[..4]).collect();
+        assert_eq!(codes, ["220 ", "501 ", "331 ", "503 ", "230 ", "503 "]);
+    }
+
+    #[test]
+    fn cpto_needs_a_cpfr_that_is_not_spent() {
+        assert_eq!(
+            codes("SITE CPTO b\r\nSITE CPFR a\r\nSITE CPTO b\r\nSITE CPTO c\r\n"),
+            ["503 ", "350 ", "250 ", "503 "]
+        );
+    }
+
+    #[test]
+    fn idle_time_is_bounded_by_the_configured_one() {
+        assert_eq!(
+            codes(
+                "SITE IDLE\r\nSITE IDLE 300\r\nSITE IDLE 301\r\nSITE IDLE 0\r\nSITE IDLE x\r\nSITE UMASK 027\r\nSITE UMASK 8\r\n"
+            ),
+            ["200 ", "200 ", "501 ", "501 ", "501 ", "200 ", "501 "]
+        );
     }
 
     #[test]

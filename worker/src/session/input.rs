@@ -82,7 +82,7 @@ impl Session {
     /// What the lines that wait mean to a running transfer: an ABOR cuts it now, a STAT that is next is answered now,
     /// all others wait for its end (RFC 959 4.1.3).
     fn during_transfer(&mut self, rest: &mut &[u8]) -> Option<Event<'static>> {
-        let moved = self.conduit.as_ref().map_or(0, |conduit| conduit.moved());
+        let moved = self.moved();
         let (next, behind) = line::next(rest)?;
         if line::holds(rest, b"ABOR") {
             return Some(Event::Abort { moved });

@@ -3,14 +3,14 @@
 use ipc::types::UserName;
 use rustix::io::pread;
 
-use super::{Event, Hub, Login, Place, Session};
+use super::{Errno, Event, Hub, Login, Place, Session};
 use crate::{
     conduit::Turn,
     ftp::{
         Order,
-        data::{Ending, How, Move},
+        data::{Ending, How, Move, Work},
     },
-    transfer::Transfer,
+    transfer::{Transfer, job::Job},
 };
 
 /// The longest listing that STAT tells over the control connection.
@@ -55,6 +55,7 @@ impl Session {
                 None
             }
             Order::Move(order) => self.begin(order, hub),
+            Order::Work(work) => self.begin_work(work, hub),
             Order::ReadListing(bytes) => Some(Event::Listing(self.read_listing(bytes))),
             Order::Log(level, event, text) => {
                 hub.log(level, event, self.login_id(), format_args!("peer={} {text}", self.peer));
@@ -123,6 +124,30 @@ impl Session {
             }
             other => self.after(other, hub),
         }
+    }
+
+    /// Takes the files of a sum or a copy; the work is done from the next turn on.
+    fn begin_work(&mut self, work: Work, hub: &mut Hub) -> Option<Event<'static>> {
+        match self.file.take().and_then(|file| Job::new(work, file, self.second.take())) {
+            Some(job) => {
+                self.job = Some(job);
+                self.again(hub);
+                None
+            }
+            // A broker that answers without descriptors breaks its contract, which `ipc` has checked.
+            None => Some(Event::Worked(Err(How::File(Errno::BADF.raw_os_error())))),
+        }
+    }
+
+    /// A share of it.
+    pub(super) fn work(&mut self, hub: &mut Hub) -> Option<Event<'static>> {
+        self.since = hub.now;
+        let result = self.job.as_mut()?.step(&mut hub.tools, hub.share);
+        match result {
+            Some(_) => self.job = None,
+            None => self.again(hub),
+        }
+        result.map(Event::Worked)
     }
 
     fn read_listing(&mut self, bytes: u64) -> Option<Vec<u8>> {

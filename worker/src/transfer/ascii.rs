@@ -112,3 +112,124 @@ impl Path for In {
         Step::More
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use proptest::prelude::*;
+    use rustix::{
+        fs::{MemfdFlags, memfd_create, seek},
+        io::{pwrite, read, write},
+        net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt::set_socket_send_buffer_size},
+    };
+
+    use super::*;
+
+    /// Bytes in which every kind of line end, and every half of one, is frequent.
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![3 => Just(b'\r'), 3 => Just(b'\n'), 2 => Just(b'x')];
+        (prop::collection::vec(byte, 0..60), 0_usize..600).prop_map(|(pattern, times)| pattern.repeat(times))
+    }
+
+    fn tools(chunk: usize) -> Tools {
+        Tools { pipe: None, first: Vec::new(), second: Vec::new(), chunk, sendfile: false, splice: false }
+    }
+
+    fn file(content: &[u8]) -> OwnedFd {
+        let file = memfd_create(c"text", MemfdFlags::CLOEXEC).unwrap();
+        let mut at = 0;
+        while at < content.len() {
+            at += pwrite(&file, &content[at..], at as u64).unwrap();
+        }
+        file
+    }
+
+    /// Two ends of a connection with as little room as the kernel gives.
+    fn connection() -> (OwnedFd, OwnedFd) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        for end in [&ours, &theirs] {
+            set_socket_send_buffer_size(end, 1).unwrap();
+        }
+        (ours, theirs)
+    }
+
+    /// What goes over the wire, said another way: an LF gets a CR unless there is one in front of it.
+    fn on_the_wire(text: &[u8]) -> Vec<u8> {
+        let before = std::iter::once(None).chain(text.iter().copied().map(Some));
+        let pieces = text.iter().zip(before).flat_map(|(&byte, before)| {
+            let added = (byte == b'\n' && before != Some(b'\r')).then_some(b'\r');
+            added.into_iter().chain([byte])
+        });
+        pieces.collect()
+    }
+
+    /// What is kept of it: a CR goes where an LF follows.
+    fn kept(wire: &[u8]) -> Vec<u8> {
+        let next = wire.iter().copied().map(Some).skip(1).chain([None]);
+        wire.iter()
+            .zip(next)
+            .filter(|(byte, next)| !(**byte == b'\r' && *next == Some(b'\n')))
+            .map(|(b, _)| *b)
+            .collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn a_download_does_not_depend_on_chunks_shares_or_what_the_socket_takes(
+            text in text(), from in 0_usize..9, chunk in 1_usize..9000, share in 1_usize..9000, taken in 1_usize..9000,
+        ) {
+            let from = from.min(text.len());
+            let (file, (ours, theirs)) = (file(&text), connection());
+            let (mut out, mut tools) = (Out::new(from as u64, text.len() as u64), tools(chunk));
+            let (mut moved, mut wire, mut buffer) = (0, Vec::new(), vec![0; taken]);
+            loop {
+                let step = out.step(Ends { data: ours.as_fd(), file: file.as_fd() }, &mut tools, share, &mut moved);
+                while let Ok(got @ 1..) = read(&theirs, &mut buffer) {
+                    wire.extend_from_slice(&buffer[..got]);
+                    if step == Step::Blocked {
+                        break;
+                    }
+                }
+                match step {
+                    Step::Done => break,
+                    Step::More | Step::Blocked => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+            prop_assert_eq!(&wire, &on_the_wire(&text[from..]));
+            prop_assert_eq!(moved, wire.len() as u64);
+        }
+
+        #[test]
+        fn an_upload_does_not_depend_on_chunks_shares_or_what_the_socket_gives(
+            wire in text(), chunk in 1_usize..9000, share in 1_usize..9000, given in 1_usize..9000,
+        ) {
+            let (file, (ours, theirs)) = (file(b""), connection());
+            let (mut into, mut tools, mut moved) = (In::default(), tools(chunk), 0);
+            let (mut theirs, mut rest) = (Some(theirs), &wire[..]);
+            loop {
+                match &theirs {
+                    Some(end) if !rest.is_empty() => {
+                        let put = write(end, &rest[..rest.len().min(given)]).unwrap_or(0);
+                        rest = &rest[put..];
+                    }
+                    _ => theirs = None,
+                }
+                match into.step(Ends { data: ours.as_fd(), file: file.as_fd() }, &mut tools, share, &mut moved) {
+                    Step::Done => break,
+                    Step::More | Step::Blocked => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+            prop_assert_eq!(moved, wire.len() as u64);
+            let length = seek(&file, rustix::fs::SeekFrom::Current(0)).unwrap();
+            let mut stored = vec![0; usize::try_from(length).unwrap()];
+            prop_assert_eq!(read_at(file.as_fd(), &mut stored, 0).unwrap_or(0), stored.len());
+            prop_assert_eq!(stored, kept(&wire));
+        }
+    }
+}

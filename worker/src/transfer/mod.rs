@@ -6,12 +6,14 @@
 //! | `splice` | upload as it is |
 //! | `pooled` | the same where `sendfile` or `splice` is off, or the kernel refuses it |
 //! | `ascii` | TYPE A, both ways |
+//! | `job` | no data connection: sums of files, copies |
 //!
 //! None keeps a buffer from one turn to the next: what a socket did not take is read again, what a socket gave is
 //! written at once. So transfers that wait cost no memory, and a worker needs one buffer for all of them.
 //! Not here: when a transfer gets its turn (event.rs), what is said about it (ftp/).
 
 mod ascii;
+pub mod job;
 mod pooled;
 mod sendfile;
 mod splice;

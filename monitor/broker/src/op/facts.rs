@@ -10,5 +10,5 @@ use crate::{account::Account, listing};
 
 pub(super) fn run(account: &Account, path: &VirtPath, facts: Facts) -> Outcome {
     let line = listing::facts_of(account, path, facts)?;
-    Ok((Done::Line(Blob::new(&line).map_err(|_| Why::Invalid)?), None))
+    Ok((Done::Line(Blob::new(&line).map_err(|_| Why::Invalid)?), Vec::new()))
 }

@@ -29,5 +29,5 @@ pub(super) fn run(account: &Account, path: &VirtPath, form: Form, hidden: bool) 
         },
     };
     let (memfd, bytes) = listing.seal()?;
-    Ok((Done::Listing(bytes), Some(memfd)))
+    Ok((Done::Listing(bytes), vec![memfd]))
 }

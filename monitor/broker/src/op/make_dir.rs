@@ -1,16 +1,16 @@
-//! `MakeDir` (MKD): mode 0777 less the mask of the process.
+//! `MakeDir` (MKD): mode 0777 less the umask of the account and that of the session.
 
 use ipc::{link::worker_broker::Why, types::VirtPath};
-use rustix::fs::{Mode, mkdirat};
+use rustix::fs::mkdirat;
 
-use super::{NOTHING, Outcome};
+use super::{NOTHING, Outcome, new_mode};
 use crate::{account::Account, why::why};
 
-pub(super) fn run(account: &Account, path: &VirtPath) -> Outcome {
+pub(super) fn run(account: &Account, path: &VirtPath, umask: u16) -> Outcome {
     if path.is_root() {
         return Err(Why::Exists);
     }
     let place = account.root.place(path)?;
-    mkdirat(&place.directory, place.name, Mode::from_raw_mode(0o777)).map_err(why)?;
+    mkdirat(&place.directory, place.name, new_mode(0o777, umask)).map_err(why)?;
     NOTHING
 }

@@ -13,5 +13,5 @@ pub(super) fn run(account: &Account, path: &VirtPath) -> Outcome {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
     let file = account.root.open(path.as_bytes(), flags, Mode::empty()).map_err(why)?;
     let stat = regular(&file)?;
-    Ok((Done::Opened(Opened { size: size(&stat), created: false, name: None }), Some(file)))
+    Ok((Done::Opened(Opened { size: size(&stat), created: false, name: None }), vec![file]))
 }

@@ -1,8 +1,8 @@
 //! `OpenWrite` (STOR, APPE, REST + STOR, STOU): a regular file, write-only.
 //!
 //! Without permission to overwrite, a file is only ever made with `O_EXCL`, so no race lets one be changed.
-//! The mode of new files is 0666 less the mask of the process (umask(2) is set once, in lib.rs), so that default access
-//! control lists count as they do for local programs. Nothing is truncated before it is known to be a regular file.
+//! The mode of new files is 0666 less the mask of the session, and less that of the process (umask(2) is set once, in
+//! lib.rs), so that default access control lists count as they do for local programs. Nothing is truncated before it is known to be a regular file.
 
 use std::os::fd::OwnedFd;
 
@@ -16,23 +16,23 @@ use rustix::{
     rand::{GetRandomFlags, getrandom},
 };
 
-use super::{Outcome, regular, size};
+use super::{Outcome, new_mode, regular, size};
 use crate::{account::Account, why::why};
 
 const WRITE: OFlags = OFlags::WRONLY.union(OFlags::NONBLOCK);
 const MAKE: OFlags = WRITE.union(OFlags::CREATE);
 const NEW: OFlags = MAKE.union(OFlags::EXCL);
 
-/// What the kernel takes the umask from.
-const MODE: Mode = Mode::from_raw_mode(0o666);
+/// What the umasks are taken from.
+const MODE: u32 = 0o666;
 
 /// How many names are tried for `Unique`; each but the first has 32 random bits.
 const NAMES: usize = 16;
 
-pub(super) fn run(account: &Account, path: &VirtPath, mode: WriteMode) -> Outcome {
+pub(super) fn run(account: &Account, path: &VirtPath, mode: WriteMode, umask: u16) -> Outcome {
     let (file, created) = match mode {
-        WriteMode::Unique => return unique(account, path),
-        WriteMode::Replace | WriteMode::Append | WriteMode::At(0) => open_or_make(account, path)?,
+        WriteMode::Unique => return unique(account, path, umask),
+        WriteMode::Replace | WriteMode::Append | WriteMode::At(0) => open_or_make(account, path, umask)?,
         WriteMode::At(_) => (open_existing(account, path)?, false),
     };
     let opened = size(&regular(&file)?);
@@ -48,19 +48,20 @@ pub(super) fn run(account: &Account, path: &VirtPath, mode: WriteMode) -> Outcom
     if start > 0 {
         seek(&file, SeekFrom::Start(start)).map_err(why)?;
     }
-    Ok((Done::Opened(Opened { size: opened, created, name: None }), Some(file)))
+    Ok((Done::Opened(Opened { size: opened, created, name: None }), vec![file]))
 }
 
 /// Opens what is there, or makes it; tells whether it was made.
-fn open_or_make(account: &Account, path: &VirtPath) -> Result<(OwnedFd, bool), Why> {
+pub(super) fn open_or_make(account: &Account, path: &VirtPath, umask: u16) -> Result<(OwnedFd, bool), Why> {
     let open = |flags, mode| account.root.open(path.as_bytes(), flags, mode);
-    match open(NEW, MODE) {
+    let mode = new_mode(MODE, umask);
+    match open(NEW, mode) {
         Err(Errno::EXIST) if account.permissions.has(Permission::Overwrite) => {}
         made => return made.map(|file| (file, true)).map_err(why),
     }
     match open(WRITE, Mode::empty()) {
         // A link that leads nowhere yet, or the file was removed in between.
-        Err(Errno::NOENT) => open(MAKE, MODE).map(|file| (file, true)),
+        Err(Errno::NOENT) => open(MAKE, mode).map(|file| (file, true)),
         opened => opened.map(|file| (file, false)),
     }
     .map_err(why)
@@ -78,17 +79,17 @@ fn open_existing(account: &Account, path: &VirtPath) -> Result<OwnedFd, Why> {
 
 /// Makes a file under a name nobody has: the name asked for if it is free, else that name with a random ending; in a
 /// directory `stou` with one.
-fn unique(account: &Account, path: &VirtPath) -> Outcome {
+fn unique(account: &Account, path: &VirtPath, umask: u16) -> Outcome {
     let directory = account.root.open(path.as_bytes(), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).is_ok();
     let (parent, base) = if directory { (path.clone(), &b"stou"[..]) } else { path.split().ok_or(Why::IsDirectory)? };
     for turn in 0..NAMES {
         let name = if turn == 0 && !directory { base.to_vec() } else { ending(base)? };
         let whole = [parent.as_bytes(), b"/", &name].concat();
-        match account.root.open(&whole, NEW, MODE) {
+        match account.root.open(&whole, NEW, new_mode(MODE, umask)) {
             Ok(file) => {
                 let size = size(&regular(&file)?);
                 let name = Blob::new(&name).map_err(|_| Why::Invalid)?;
-                return Ok((Done::Opened(Opened { size, created: true, name: Some(name) }), Some(file)));
+                return Ok((Done::Opened(Opened { size, created: true, name: Some(name) }), vec![file]));
             }
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(why(errno)),

@@ -8,5 +8,5 @@ use crate::{account::Account, why::why};
 
 pub(super) fn run(account: &Account, path: &VirtPath) -> Outcome {
     let stat = account.root.look(path).and_then(fstat).map_err(why)?;
-    Ok((Done::Stat(attributes(&stat)), None))
+    Ok((Done::Stat(attributes(&stat)), Vec::new()))
 }

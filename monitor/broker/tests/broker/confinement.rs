@@ -49,7 +49,7 @@ fn links_out_of_the_home_lead_nowhere() {
             assert_eq!(worker.done(Op::ChangeDir(at(path))), Err(Why::NotFound), "{path}");
             assert_eq!(worker.list(path, Form::Facts(Facts::EVERY), true).unwrap_err(), Why::NotFound, "{path}");
             let inside = format!("{path}/x");
-            assert_eq!(worker.done(Op::MakeDir(at(&inside))), Err(Why::NotFound), "{path}");
+            assert_eq!(worker.done(Op::MakeDir(at(&inside), 0)), Err(Why::NotFound), "{path}");
             assert_eq!(worker.write(&inside, WriteMode::Replace).unwrap_err(), Why::NotFound, "{path}");
             let rename = Op::Rename { from: at("/data/f"), to: at(&inside) };
             assert_eq!(worker.done(rename), Err(Why::NotFound), "{path}");
@@ -68,7 +68,7 @@ fn links_inside_the_home_work_and_the_root_is_its_own_parent() {
         for path in ["/in/f", "/abs/f", "/up/data/f"] {
             assert_eq!(worker.read(path), Ok(b"inside".to_vec()), "{path}");
         }
-        assert_eq!(worker.done(Op::MakeDir(at("/up/made"))), Ok(()));
+        assert_eq!(worker.done(Op::MakeDir(at("/up/made"), 0)), Ok(()));
         assert!(broker.exists("/made"));
         let home = worker.list("/up", Form::Names, false).unwrap();
         assert_eq!(home, worker.list("/", Form::Names, false).unwrap());
@@ -156,7 +156,7 @@ fn a_directory_that_turns_into_a_link_out_while_it_is_used_never_leads_out() {
                 if turn % 16 == 0 {
                     assert_ne!(worker.read("/data/f"), Ok(b"SECRET".to_vec()));
                     let _ = worker.write("/data/g", WriteMode::Replace);
-                    let _ = worker.done(Op::MakeDir(at("/data/d")));
+                    let _ = worker.done(Op::MakeDir(at("/data/d"), 0));
                     let _ = worker.done(Op::SetMode(at("/data/f"), 0o600));
                     let _ = worker.ask(Op::SetModified(at("/data/f"), 0));
                     let _ = worker.done(Op::Rename { from: at("/data/g"), to: at("/data/h") });

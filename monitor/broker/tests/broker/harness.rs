@@ -291,7 +291,7 @@ impl Worker {
     }
 
     pub fn write(&mut self, path: &str, mode: WriteMode) -> Result<(Opened, fs::File), Why> {
-        let (done, fd) = self.ask(Op::OpenWrite { path: at(path), mode })?;
+        let (done, fd) = self.ask(Op::OpenWrite { path: at(path), mode, umask: 0 })?;
         match done {
             Done::Opened(opened) => Ok((opened, fs::File::from(fd.unwrap()))),
             other => panic!("{other:?}"),

@@ -55,7 +55,8 @@ fn every_operation_reaches_the_file_of_exactly_that_name() {
         let mut worker = broker.worker();
         for name in awkward() {
             let path = at_bytes(&[b"/", &name[..]].concat());
-            let (done, _) = worker.ask(Op::OpenWrite { path: path.clone(), mode: WriteMode::Replace }).unwrap();
+            let (done, _) =
+                worker.ask(Op::OpenWrite { path: path.clone(), mode: WriteMode::Replace, umask: 0 }).unwrap();
             assert!(matches!(done, Done::Opened(opened) if opened.created), "{}", name.escape_ascii());
             assert!(on_disk(&broker, &name).exists(), "{}", name.escape_ascii());
             assert!(worker.ask(Op::OpenRead(path.clone())).is_ok());
@@ -67,7 +68,7 @@ fn every_operation_reaches_the_file_of_exactly_that_name() {
             assert_eq!(worker.done(Op::Rename { from: path.clone(), to: at("/moved") }), Ok(()));
             assert_eq!(worker.done(Op::Rename { from: at("/moved"), to: path.clone() }), Ok(()));
             assert_eq!(worker.done(Op::Remove(path.clone())), Ok(()));
-            assert_eq!(worker.done(Op::MakeDir(path.clone())), Ok(()));
+            assert_eq!(worker.done(Op::MakeDir(path.clone(), 0)), Ok(()));
             assert_eq!(worker.done(Op::ChangeDir(path.clone())), Ok(()));
             assert_eq!(worker.done(Op::RemoveDir(path)), Ok(()));
         }
@@ -133,13 +134,13 @@ fn a_path_of_the_greatest_length_is_answered() {
         let path = format!("/{}", vec!["d".repeat(255); 15].join("/"));
         for depth in 1..=15 {
             let part = &path[..depth * 256];
-            assert_eq!(worker.done(Op::MakeDir(at(part))), Ok(()));
+            assert_eq!(worker.done(Op::MakeDir(at(part), 0)), Ok(()));
         }
         let (done, _) = worker.ask(Op::Facts { path: at(&path), facts: Facts::EVERY }).unwrap();
         assert!(matches!(done, Done::Line(line) if line.as_bytes().ends_with(path.as_bytes())));
         let file = format!("{path}/{}", "f".repeat(254));
         assert_eq!(file.len(), 4095);
-        assert!(worker.ask(Op::OpenWrite { path: at(&file), mode: WriteMode::Replace }).is_ok());
+        assert!(worker.ask(Op::OpenWrite { path: at(&file), mode: WriteMode::Replace, umask: 0 }).is_ok());
         assert_eq!(worker.done(Op::ChangeDir(at(&file))), Err(Why::Invalid));
         assert_eq!(worker.list(&path, Form::Names, false).unwrap().len(), 256);
     }

@@ -216,13 +216,13 @@ fn directories_are_made_and_removed() {
         broker.file("/f", "");
         broker.symlink("/link", "d");
         let mut worker = broker.worker();
-        assert_eq!(worker.done(Op::MakeDir(at("/d"))), Ok(()));
+        assert_eq!(worker.done(Op::MakeDir(at("/d"), 0)), Ok(()));
         assert_eq!(broker.mode("/d"), 0o750);
-        assert_eq!(worker.done(Op::MakeDir(at("/d/e"))), Ok(()));
+        assert_eq!(worker.done(Op::MakeDir(at("/d/e"), 0)), Ok(()));
         for (op, expected) in [
-            (Op::MakeDir(at("/d")), Why::Exists),
-            (Op::MakeDir(at("/")), Why::Exists),
-            (Op::MakeDir(at("/none/d")), Why::NotFound),
+            (Op::MakeDir(at("/d"), 0), Why::Exists),
+            (Op::MakeDir(at("/"), 0), Why::Exists),
+            (Op::MakeDir(at("/none/d"), 0), Why::NotFound),
             (Op::RemoveDir(at("/d")), Why::NotEmpty),
             (Op::RemoveDir(at("/f")), Why::NotDirectory),
             (Op::RemoveDir(at("/link")), Why::NotDirectory),
@@ -344,5 +344,107 @@ fn a_file_that_was_closed_to_oneself_can_be_opened_again_in_a_root_of_its_own() 
             let expected = if by == StartedBy::Root { Ok(()) } else { Err(Why::Denied) };
             assert_eq!(worker.done(Op::SetMode(at(path), 0o700)), expected, "{path} {by:?}");
         }
+    }
+}
+
+#[test]
+fn the_mask_of_a_session_comes_on_top_of_the_account_s() {
+    for by in ways() {
+        let mut broker = Broker::with(&Setting { umask: 0o002, ..Setting::new(by) });
+        let mut worker = broker.worker();
+        let made = |worker: &mut crate::harness::Worker, path: &str, umask| {
+            worker.ask(Op::OpenWrite { path: at(path), mode: WriteMode::Replace, umask }).unwrap();
+        };
+        made(&mut worker, "/loose", 0);
+        made(&mut worker, "/strict", 0o077);
+        made(&mut worker, "/odd", u16::MAX);
+        assert_eq!(worker.done(Op::MakeDir(at("/d"), 0o027)), Ok(()));
+        let modes = ["/loose", "/strict", "/odd", "/d"].map(|path| broker.mode(path));
+        assert_eq!(modes, [0o664, 0o600, 0o000, 0o750]);
+    }
+}
+
+#[test]
+fn facts_and_times_are_set_together() {
+    for by in ways() {
+        let mut broker = Broker::new(by);
+        broker.file("/f", "x");
+        let mut worker = broker.worker();
+        let facts = |modified, mode| Op::SetFacts { path: at("/f"), modified, mode };
+        let (Done::Stat(attrs), None) = worker.ask(facts(Some(77), Some(0o600))).unwrap() else { panic!() };
+        assert_eq!((attrs.modified, attrs.mode), (77, 0o600));
+        assert_eq!(worker.ask(facts(Some(99), Some(0o4755))).unwrap_err(), Why::Denied);
+        let Done::Stat(attrs) = worker.ask(facts(None, None)).unwrap().0 else { panic!() };
+        assert_eq!((attrs.modified, attrs.mode), (77, 0o600), "a refused fact leaves the other alone");
+        worker.ask(Op::SetTimes { path: at("/f"), accessed: 5, modified: 6 }).unwrap();
+        let file = fs::metadata(broker.path("/f")).unwrap();
+        assert_eq!((file.atime(), file.mtime()), (5, 6));
+    }
+}
+
+#[test]
+fn space_is_told_of_any_path_that_is_there() {
+    for by in ways() {
+        let mut broker = Broker::new(by);
+        broker.file("/f", "x");
+        let mut worker = broker.worker();
+        for path in ["/", "/f"] {
+            let (Done::Space(bytes), None) = worker.ask(Op::Space(at(path))).unwrap() else { panic!() };
+            assert!(bytes > 0);
+        }
+        assert_eq!(worker.ask(Op::Space(at("/none"))).unwrap_err(), Why::NotFound);
+    }
+}
+
+#[test]
+fn links_are_relative_and_made_only_where_the_way_is_without_links() {
+    for by in ways() {
+        let mut broker = Broker::new(by);
+        broker.directory("/d");
+        broker.file("/f", "contents");
+        broker.symlink("/way", "d");
+        let mut worker = broker.worker();
+        let mut link = |target: &str, link: &str| worker.done(Op::Symlink { target: at(target), link: at(link) });
+        assert_eq!(link("/f", "/d/link"), Ok(()));
+        assert_eq!(fs::read_link(broker.path("/d/link")).unwrap(), std::path::Path::new("../f"));
+        assert_eq!(link("/none", "/dangling"), Ok(()));
+        for (path, expected) in
+            [("/d/link", Why::Exists), ("/way/link", Why::Invalid), ("/none/link", Why::NotFound), ("/", Why::Denied)]
+        {
+            assert_eq!(link("/f", path), Err(expected), "{path}");
+        }
+        assert_eq!(worker.read("/d/link"), Ok(b"contents".to_vec()));
+    }
+}
+
+#[test]
+fn a_copy_is_opened_at_both_ends_and_never_onto_itself() {
+    for by in ways() {
+        let mut broker = Broker::new(by);
+        broker.directory("/d");
+        broker.fifo("/pipe");
+        broker.file("/f", "contents");
+        broker.file("/g", "longer than before");
+        broker.symlink("/link", "f");
+        fs::hard_link(broker.path("/f"), broker.path("/hard")).unwrap();
+        let mut worker = broker.worker();
+        let copy = |from: &str, to: &str| Op::Copy { from: at(from), to: at(to), umask: 0 };
+        for same in ["/f", "/link", "/hard"] {
+            assert_eq!(worker.ask(copy("/f", same)).unwrap_err(), Why::Invalid, "{same}");
+        }
+        for (from, to, expected) in [
+            ("/none", "/x", Why::NotFound),
+            ("/d", "/x", Why::IsDirectory),
+            ("/pipe", "/x", Why::NotRegular),
+            ("/f", "/d", Why::IsDirectory),
+            ("/f", "/pipe", Why::NotRegular),
+        ] {
+            assert_eq!(worker.ask(copy(from, to)).unwrap_err(), expected, "{from} {to}");
+        }
+        assert!(!broker.exists("/x"));
+        assert_eq!(broker.contents("/f"), "contents");
+        let (Done::Copying(8), Some(source)) = worker.ask(copy("/f", "/g")).unwrap() else { panic!() };
+        assert_eq!(std::io::read_to_string(fs::File::from(source)).unwrap(), "contents");
+        assert_eq!(broker.contents("/g"), "", "emptied, for the worker to fill");
     }
 }

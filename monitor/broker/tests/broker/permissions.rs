@@ -16,19 +16,24 @@ fn broker(by: StartedBy, permissions: Permissions) -> Broker {
 
 /// Every operation, done so that it would work, with the permission it needs.
 fn operations() -> Vec<(Op, Permission)> {
+    let facts = |modified, mode| Op::SetFacts { path: at("/f"), modified, mode };
     vec![
         (Op::OpenRead(at("/f")), Permission::Read),
-        (Op::OpenWrite { path: at("/new"), mode: WriteMode::Replace }, Permission::Write),
-        (Op::OpenWrite { path: at("/newer"), mode: WriteMode::Append }, Permission::Write),
-        (Op::OpenWrite { path: at("/newest"), mode: WriteMode::At(0) }, Permission::Write),
-        (Op::OpenWrite { path: at("/"), mode: WriteMode::Unique }, Permission::Write),
+        (Op::OpenWrite { path: at("/new"), mode: WriteMode::Replace, umask: 0 }, Permission::Write),
+        (Op::OpenWrite { path: at("/newer"), mode: WriteMode::Append, umask: 0 }, Permission::Write),
+        (Op::OpenWrite { path: at("/newest"), mode: WriteMode::At(0), umask: 0 }, Permission::Write),
+        (Op::OpenWrite { path: at("/"), mode: WriteMode::Unique, umask: 0 }, Permission::Write),
         (Op::Stat(at("/f")), Permission::List),
         (Op::List { path: at("/"), form: Form::Long, hidden: true }, Permission::List),
         (Op::List { path: at("/f"), form: Form::Names, hidden: true }, Permission::List),
         (Op::Facts { path: at("/f"), facts: Facts::EVERY }, Permission::List),
         (Op::SetMode(at("/f"), 0o600), Permission::Chmod),
+        (facts(None, Some(0o600)), Permission::Chmod),
+        (facts(Some(0), None), Permission::Times),
+        (Op::SetTimes { path: at("/f"), accessed: 0, modified: 0 }, Permission::Times),
+        (Op::Space(at("/d")), Permission::Write),
         (Op::SetModified(at("/d"), 0), Permission::Times),
-        (Op::MakeDir(at("/made")), Permission::Mkdir),
+        (Op::MakeDir(at("/made"), 0), Permission::Mkdir),
         (Op::Rename { from: at("/f"), to: at("/d/g") }, Permission::Rename),
         (Op::Rename { from: at("/d/g"), to: at("/f") }, Permission::Rename),
         (Op::Remove(at("/f")), Permission::Delete),
@@ -103,5 +108,37 @@ fn without_permission_to_overwrite_what_exists_stays_as_it_is() {
         assert_eq!(worker.done(Op::Rename { from: at("/g"), to: at("/link") }), Err(Why::Exists));
         assert_eq!(worker.done(Op::Rename { from: at("/g"), to: at("/h") }), Ok(()));
         assert_eq!((broker.contents("/f").as_str(), broker.contents("/h").as_str()), ("contents", "other"));
+    }
+}
+
+#[test]
+fn a_copy_takes_read_and_write_and_a_link_write_and_rename() {
+    for by in ways() {
+        let pairs = [
+            (Op::Copy { from: at("/f"), to: at("/g"), umask: 0 }, [Permission::Read, Permission::Write]),
+            (Op::Symlink { target: at("/f"), link: at("/link") }, [Permission::Write, Permission::Rename]),
+        ];
+        for (op, both) in pairs {
+            for one in both {
+                let mut broker = broker(by, Permissions::NONE.with(one));
+                assert_eq!(broker.worker().ask(op.clone()).map(|_| ()), Err(Why::Denied), "{op:?} with {one:?}");
+            }
+            let held = both.into_iter().fold(Permissions::NONE, Permissions::with);
+            let mut broker = broker(by, held);
+            assert_eq!(broker.worker().ask(op.clone()).map(|_| ()), Ok(()), "{op:?}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_replaces_nothing_without_permission_to_overwrite() {
+    for by in ways() {
+        let mut broker = broker(by, Permissions::NONE.with(Permission::Read).with(Permission::Write));
+        broker.file("/g", "precious");
+        let mut worker = broker.worker();
+        let copy = |to: &str| Op::Copy { from: at("/f"), to: at(to), umask: 0 };
+        assert_eq!(worker.ask(copy("/g")).unwrap_err(), Why::Exists);
+        assert_eq!(worker.ask(copy("/f")).unwrap_err(), Why::Exists);
+        assert_eq!((broker.contents("/g").as_str(), broker.contents("/f").as_str()), ("precious", "contents"));
     }
 }

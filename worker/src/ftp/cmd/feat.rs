@@ -4,6 +4,7 @@ use ipc::link::worker_broker::Facts;
 
 use crate::ftp::{
     Context, Out, State,
+    data::Algorithm,
     table::{Feature, TABLE},
 };
 
@@ -15,6 +16,8 @@ pub(in crate::ftp) fn run(state: State, _arg: &[u8], cx: &Context<'_>, out: &mut
             Feature::Line(line) => out.inner(line.as_bytes()),
             Feature::IfActive(line) if cx.settings.active => out.inner(line.as_bytes()),
             Feature::IfActive(_) => {}
+            Feature::Lines(lines) => lines.iter().for_each(|line| out.inner(line.as_bytes())),
+            Feature::Hash => out.inner(hash_line(&state).as_bytes()),
             Feature::Facts => out.inner(facts_line(&state).as_bytes()),
         }
     }
@@ -35,6 +38,20 @@ fn facts_line(state: &State) -> String {
     for (bit, name) in Facts::ALL {
         line.push_str(name);
         line.push_str(if chosen.has(bit) { "*;" } else { ";" });
+    }
+    line
+}
+
+/// draft-bryan-ftpext-hash 3.1: every algorithm, with a star behind the one in force.
+fn hash_line(state: &State) -> String {
+    let chosen = match state {
+        State::Ready(ready) => ready.algorithm,
+        _ => Algorithm::default(),
+    };
+    let mut line = String::from("HASH ");
+    for algorithm in Algorithm::ALL {
+        line.push_str(algorithm.name());
+        line.push_str(if algorithm == chosen { "*;" } else { ";" });
     }
     line
 }

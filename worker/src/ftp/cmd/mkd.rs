@@ -10,7 +10,10 @@ use crate::ftp::{
 
 pub(in crate::ftp) fn run(ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
     match ready.path(arg, out) {
-        Some(path) => ready.ask(Op::MakeDir(path.clone()), Asked::about("MKD", path, done), out),
+        Some(path) => {
+            let op = Op::MakeDir(path.clone(), ready.umask);
+            ready.ask(op, Asked::about("MKD", path, done), out)
+        }
         None => State::Ready(ready),
     }
 }

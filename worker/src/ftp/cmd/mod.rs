@@ -7,15 +7,22 @@ pub(in crate::ftp) mod abor;
 pub(in crate::ftp) mod acct;
 pub(in crate::ftp) mod allo;
 pub(in crate::ftp) mod appe;
+pub(in crate::ftp) mod avbl;
 pub(in crate::ftp) mod cdup;
+pub(in crate::ftp) mod clnt;
 pub(in crate::ftp) mod cwd;
 pub(in crate::ftp) mod dele;
 pub mod eprt;
 pub(in crate::ftp) mod epsv;
 pub(in crate::ftp) mod feat;
+pub(in crate::ftp) mod hash;
 pub(in crate::ftp) mod help;
+pub(in crate::ftp) mod host;
+pub(in crate::ftp) mod lang;
 pub(in crate::ftp) mod list;
 pub(in crate::ftp) mod mdtm;
+pub(in crate::ftp) mod mfct;
+pub(in crate::ftp) mod mff;
 pub(in crate::ftp) mod mfmt;
 pub(in crate::ftp) mod mkd;
 pub(in crate::ftp) mod mlsd;
@@ -29,6 +36,7 @@ pub(in crate::ftp) mod pasv;
 pub mod port;
 pub(in crate::ftp) mod pwd;
 pub(in crate::ftp) mod quit;
+pub(in crate::ftp) mod rang;
 pub(in crate::ftp) mod rein;
 pub mod rest;
 pub(in crate::ftp) mod retr;
@@ -45,6 +53,7 @@ pub(in crate::ftp) mod syst;
 mod time;
 pub(in crate::ftp) mod type_;
 pub(in crate::ftp) mod user;
+pub(in crate::ftp) mod xsum;
 
 use ipc::link::{
     log::{Event as Happened, Level},
@@ -55,6 +64,13 @@ use super::{
     Order, Out, State,
     state::{Asked, Ready, moving},
 };
+
+/// The first word, and what is behind the space.
+fn word(arg: &[u8]) -> (&[u8], &[u8]) {
+    let end = arg.iter().position(|&b| b == b' ').unwrap_or(arg.len());
+    let (word, rest) = arg.split_at_checked(end).unwrap_or((arg, b""));
+    (word, rest.get(1..).unwrap_or_default())
+}
 
 /// What becomes of an operation that changed something, or did not.
 fn changed(

@@ -1,9 +1,9 @@
-//! OPTS: options of other commands (RFC 2389 4): UTF8 (names are bytes here, so ON is what happens anyway) and the
-//! facts of MLST (RFC 3659 7.9).
+//! OPTS: options of other commands (RFC 2389 4): UTF8 (names are bytes here, so ON is what happens anyway), the facts
+//! of MLST (RFC 3659 7.9), the sum of HASH (draft-bryan-ftpext-hash 3.2).
 
 use ipc::link::worker_broker::Facts;
 
-use crate::ftp::{Context, Out, State};
+use crate::ftp::{Context, Out, State, data::Algorithm};
 
 pub(in crate::ftp) fn run(state: State, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
     let end = arg.iter().position(|&b| b == b' ').unwrap_or(arg.len());
@@ -12,8 +12,9 @@ pub(in crate::ftp) fn run(state: State, arg: &[u8], _cx: &Context<'_>, out: &mut
     match name.to_ascii_uppercase().as_slice() {
         b"UTF8" | b"UTF-8" => utf8(state, value, out),
         b"MLST" => facts(state, value, out),
+        b"HASH" => algorithm(state, value, out),
         _ => {
-            out.reply(501, "Only UTF8 and MLST have options.");
+            out.reply(501, "Only UTF8, MLST and HASH have options.");
             state
         }
     }
@@ -35,6 +36,22 @@ fn facts(state: State, value: &[u8], out: &mut Out) -> State {
     };
     ready.facts = choose(value);
     out.reply_fmt(200, format_args!("MLST OPTS{}", names(ready.facts)));
+    State::Ready(ready)
+}
+
+fn algorithm(state: State, value: &[u8], out: &mut Out) -> State {
+    let State::Ready(mut ready) = state else {
+        out.reply(530, "Log in with USER and PASS first.");
+        return state;
+    };
+    let wanted = Algorithm::ALL.into_iter().find(|known| known.name().as_bytes().eq_ignore_ascii_case(value));
+    match wanted {
+        None if !value.is_empty() => out.reply(501, "Unknown algorithm; the selection is not changed."),
+        wanted => {
+            ready.algorithm = wanted.unwrap_or(ready.algorithm);
+            out.reply(200, ready.algorithm.name());
+        }
+    }
     State::Ready(ready)
 }
 

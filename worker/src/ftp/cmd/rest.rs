@@ -3,6 +3,7 @@
 use crate::ftp::{Context, Out, State, state::Ready};
 
 pub(in crate::ftp) fn run(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
+    ready.range = None;
     match parse(arg) {
         Some(offset) => {
             ready.rest = offset;

@@ -5,7 +5,7 @@ use ipc::{
     types::VirtPath,
 };
 
-use super::rest;
+use super::{rang, rest};
 use crate::ftp::{
     Context, Order, Out, State,
     data::Move,
@@ -25,7 +25,7 @@ pub(in crate::ftp) fn receive(
     out: &mut Out,
 ) -> State {
     let from = std::mem::take(&mut ready.rest);
-    if rest::impossible_in_text(&ready, from, out) {
+    if rang::impossible(&mut ready, verb, out) || rest::impossible_in_text(&ready, from, out) {
         return State::Ready(ready);
     }
     let mode = if from > 0 { WriteMode::At(from) } else { mode };
@@ -39,7 +39,8 @@ pub(in crate::ftp) fn receive(
 pub(in crate::ftp) fn open(verb: &'static str, ready: Ready, path: VirtPath, mode: WriteMode, out: &mut Out) -> State {
     let number = if let WriteMode::At(offset) = mode { offset } else { 0 };
     let asked = Asked { number, ..Asked::about(verb, path.clone(), done) };
-    ready.ask_with_data(Op::OpenWrite { path, mode }, asked, out)
+    let umask = ready.umask;
+    ready.ask_with_data(Op::OpenWrite { path, mode, umask }, asked, out)
 }
 
 fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>, out: &mut Out) -> State {

@@ -4,12 +4,15 @@
 
 use ipc::link::worker_broker::WriteMode;
 
-use super::{list, stor};
+use super::{list, rang, stor};
 use crate::ftp::{Context, Out, State, state::Ready};
 
 pub(in crate::ftp) fn run(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
     if std::mem::take(&mut ready.rest) > 0 {
         out.reply(554, "REST and STOU do not go together.");
+        return State::Ready(ready);
+    }
+    if rang::impossible(&mut ready, "STOU", out) {
         return State::Ready(ready);
     }
     match list::path(&ready, arg, out) {

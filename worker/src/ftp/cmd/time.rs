@@ -28,6 +28,15 @@ pub fn read(text: &[u8]) -> Option<i64> {
     Some(Offset::UTC.to_timestamp(time).ok()?.as_second())
 }
 
+/// The same without a fraction, and seconds may be left out (SITE UTIME).
+pub fn read_short(text: &[u8]) -> Option<i64> {
+    match text.len() {
+        12 => read(&[text, b"00"].concat()),
+        14 => read(text),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

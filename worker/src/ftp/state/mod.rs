@@ -14,7 +14,7 @@ mod need_user;
 mod ready;
 
 pub use asking::{Asking, Vouched};
-pub use moving::{Asked, Moving, Phase, Then, Transfer};
+pub use moving::{Asked, Moving, Phase, Then, ThenWorked, Transfer, Worked, Working};
 pub use need_pass::NeedPass;
 pub use need_user::NeedUser;
 pub use ready::Ready;
@@ -98,7 +98,7 @@ impl State {
             State::Asking(_) => Wait::Verdict,
             State::Ready(ready) if ready.via == super::data::Via::Passive => Wait::CommandWithPort,
             State::Ready(_) => Wait::Command,
-            State::Moving(moving) if moving.transferring() => Wait::Transfer,
+            State::Moving(moving) if moving.uses_data() => Wait::Transfer,
             State::Moving(_) => Wait::Answer,
             State::Closing => Wait::Nothing,
         }

@@ -11,12 +11,18 @@ use ipc::{
 use super::{Ready, State, farewell};
 use crate::ftp::{
     Context, Event, Order, Out, cmd,
-    data::{Ending, How, Move},
+    data::{Algorithm, Ending, How, Move},
     reply::Part,
 };
 
 /// What the verb that asked does with the answer.
 pub type Then = fn(Ready, Asked, Result<Done, Why>, &Context<'_>, &mut Out) -> State;
+
+/// The sum, or nothing to say of a copy; or why there is none.
+pub type Worked = Result<Vec<u8>, How>;
+
+/// What the verb that ordered a sum or a copy does with the result.
+pub type ThenWorked = fn(Ready, Asked, Worked, &Context<'_>, &mut Out) -> State;
 
 /// A question or a transfer under way.
 #[derive(Debug)]
@@ -41,6 +47,8 @@ pub enum Phase {
     Reading(VirtPath),
     /// Bytes move, or the data connection is waited for.
     Transfer(Transfer),
+    /// A file is summed or copied.
+    Working(Working),
 }
 
 /// A question to the broker, and what is needed when the answer comes.
@@ -54,6 +62,10 @@ pub struct Asked {
     pub other: Option<VirtPath>,
     /// A number that the verb needs again: an offset, a mode.
     pub number: u64,
+    /// Where what is wanted ends (RANG): behind its last byte.
+    pub until: Option<u64>,
+    /// The sum that is wanted.
+    pub algorithm: Algorithm,
     /// What happens with the answer.
     pub then: Then,
 }
@@ -61,7 +73,7 @@ pub struct Asked {
 impl Asked {
     /// A question about one path.
     pub fn about(verb: &'static str, path: VirtPath, then: Then) -> Self {
-        Asked { verb, path, other: None, number: 0, then }
+        Asked { verb, path, other: None, number: 0, until: None, algorithm: Algorithm::default(), then }
     }
 }
 
@@ -80,15 +92,34 @@ pub struct Transfer {
     pub file: bool,
 }
 
+/// A sum or a copy under way.
+#[derive(Debug)]
+pub struct Working {
+    /// What it is about.
+    pub asked: Asked,
+    /// What happens with the result.
+    pub then: ThenWorked,
+}
+
 impl Moving {
     /// Something is under way.
     pub fn new(ready: Ready, phase: Phase) -> Self {
         Moving { ready, phase, lost: false }
     }
 
-    /// Whether data moves.
+    /// Whether it takes its time, and ABOR cuts it.
     pub fn transferring(&self) -> bool {
+        matches!(self.phase, Phase::Transfer(_) | Phase::Working(_))
+    }
+
+    /// Whether it has to do with a data connection.
+    pub fn uses_data(&self) -> bool {
         matches!(self.phase, Phase::Transfer(_))
+    }
+
+    /// Whose session this is.
+    pub fn ready(&self) -> &Ready {
+        &self.ready
     }
 
     /// One step.
@@ -127,9 +158,29 @@ impl Moving {
                 out.reply_fmt(211, format_args!("{} in progress, {moved} bytes moved.", transfer.verb));
                 State::Moving(Box::new(Moving { ready, phase: Phase::Transfer(transfer), lost }))
             }
+            (Phase::Working(working), event) => on_working(ready, working, lost, event, cx, out),
             (phase, _) => State::Moving(Box::new(Moving { ready, phase, lost })),
         }
     }
+}
+
+/// A sum or a copy ends, is cut, or is asked after.
+fn on_working(ready: Ready, working: Working, lost: bool, event: Event<'_>, cx: &Context<'_>, out: &mut Out) -> State {
+    let state = match event {
+        Event::Worked(result) => (working.then)(ready, working.asked, result, cx, out),
+        Event::Abort { .. } => {
+            out.order(Order::Cut);
+            out.reply(426, "Aborted.");
+            State::Ready(ready.without_port())
+        }
+        event => {
+            if let Event::Status { moved } = event {
+                out.reply_fmt(211, format_args!("{} in progress, {moved} bytes done.", working.asked.verb));
+            }
+            return State::Moving(Box::new(Moving { ready, phase: Phase::Working(working), lost }));
+        }
+    };
+    if lost { farewell("The service for this account has stopped; log in again.", out) } else { state }
 }
 
 /// Says 150 and orders the bytes to move.
@@ -169,15 +220,7 @@ fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, ou
         (How::NoConnection, _) => out.reply(425, "No data connection."),
         (How::Reset, _) => out.reply(426, "Data connection lost; the transfer is not complete."),
         (How::Stalled, _) => out.reply(426, "Nothing moved for too long; the transfer is not complete."),
-        (How::Shrunk, _) => out.reply(451, "The file became shorter meanwhile; the transfer is not complete."),
-        (How::File(errno), _) => {
-            let full = [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT].iter().any(|e| e.raw_os_error() == errno);
-            if full {
-                out.reply(452, "No space left; the transfer is not complete.");
-            } else {
-                out.reply_fmt(451, format_args!("Local error (errno {errno}); the transfer is not complete."));
-            }
-        }
+        (How::Shrunk | How::File(_), _) => file_failed(ending.how, "the transfer is not complete", out),
     }
     let (level, result) = match ending.how {
         How::Complete => (Level::Info, "complete"),
@@ -189,6 +232,21 @@ fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, ou
     };
     log(level, transfer, ending.bytes, result, cx, out);
     ready.without_port()
+}
+
+/// The reply when the file is to blame.
+pub fn file_failed(how: How, what: &str, out: &mut Out) {
+    const FULL: [rustix::io::Errno; 2] = [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT];
+    match how {
+        How::Shrunk => out.reply_fmt(451, format_args!("The file became shorter meanwhile; {what}.")),
+        How::File(errno) if FULL.iter().any(|full| full.raw_os_error() == errno) => {
+            out.reply_fmt(452, format_args!("No space left; {what}."));
+        }
+        How::File(errno) => out.reply_fmt(451, format_args!("Local error (errno {errno}); {what}.")),
+        How::Complete | How::NoConnection | How::Reset | How::Stalled => {
+            out.reply_fmt(451, format_args!("Local error; {what}."));
+        }
+    }
 }
 
 fn log(level: Level, transfer: &Transfer, bytes: u64, result: &str, cx: &Context<'_>, out: &mut Out) {

@@ -6,7 +6,10 @@ use ipc::{
 };
 
 use super::{Asked, Moving, Phase, State, Vouched, farewell};
-use crate::ftp::{Event, Order, Out, data::Via};
+use crate::ftp::{
+    Event, Order, Out,
+    data::{Algorithm, Via},
+};
 
 /// Logged in, nothing under way.
 #[derive(Debug)]
@@ -18,8 +21,19 @@ pub struct Ready {
     pub text: bool,
     /// REST: where the next transfer starts; back to 0 with any transfer.
     pub rest: u64,
+    /// RANG: the bytes that the next RETR or HASH is about, from the first to behind the last; back to all with any
+    /// transfer.
+    pub range: Option<(u64, u64)>,
     /// RNFR: what the next RNTO renames.
     pub renaming: Option<VirtPath>,
+    /// SITE CPFR: what the next SITE CPTO copies.
+    pub copying: Option<VirtPath>,
+    /// OPTS HASH: the sum that HASH tells.
+    pub algorithm: Algorithm,
+    /// SITE UMASK: bits that new files and directories do not get, beside those of the account's umask.
+    pub umask: u16,
+    /// SITE IDLE: seconds, never more than `idle_timeout_secs`.
+    pub idle: Option<u32>,
     /// OPTS MLST: the facts in force.
     pub facts: Facts,
     /// How the next data connection comes about.
@@ -36,7 +50,12 @@ impl Ready {
             cwd: VirtPath::root(),
             text: true,
             rest: 0,
+            range: None,
             renaming: None,
+            copying: None,
+            algorithm: Algorithm::default(),
+            umask: 0,
+            idle: None,
             facts: Facts::EVERY,
             via: Via::Nothing,
             only_epsv: false,
@@ -90,9 +109,9 @@ impl Ready {
 
     /// Asks the broker for something to transfer, and begins to get the data connection meanwhile.
     ///
-    /// REST is spent, whatever becomes of the transfer (RFC 3659 5.3).
+    /// REST and RANG are spent, whatever becomes of the transfer (RFC 3659 5.3).
     pub fn ask_with_data(mut self, op: Op, asked: Asked, out: &mut Out) -> State {
-        self.rest = 0;
+        (self.rest, self.range) = (0, None);
         out.order(Order::Ask(op));
         out.order(Order::Open(self.via));
         State::Moving(Box::new(Moving::new(self, Phase::Asked(asked))))

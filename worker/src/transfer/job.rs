@@ -1,0 +1,201 @@
+//! Work on files that takes its time and needs no data connection: sums (HASH, XCRC and the like), copies (SITE CPTO).
+//!
+//! A share a turn, like a transfer, so that other sessions do not wait; ABOR or the end of the session cuts it.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use md5::Md5;
+use rustix::{fs::copy_file_range, io::Errno};
+use sha1::Sha1;
+use sha2::{Digest, Sha256, Sha512};
+
+use super::{
+    Tools,
+    pooled::{read_at, write_all},
+};
+use crate::ftp::data::{Algorithm, How, Work};
+
+/// Bytes summed in one turn: a quarter of a millisecond to one, with the slowest sum.
+const SUM_SHARE: usize = 128 << 10;
+/// Bytes copied in one turn, at most: they are read and written.
+const COPY_SHARE: usize = 1 << 20;
+
+/// A sum or a copy under way.
+#[derive(Debug)]
+pub enum Job {
+    /// A sum.
+    Sum(Box<Sum>),
+    /// A copy.
+    Copy(Box<Copy>),
+}
+
+impl Job {
+    /// Takes the files; `None` when there is one too few.
+    pub fn new(work: Work, file: OwnedFd, second: Option<OwnedFd>) -> Option<Self> {
+        Some(match work {
+            Work::Sum { algorithm, from, to } => {
+                Job::Sum(Box::new(Sum { file, state: State::new(algorithm), start: from, from, to }))
+            }
+            Work::Copy { bytes } => {
+                Job::Copy(Box::new(Copy { file, into: second?, from: 0, to: bytes, by_hand: false }))
+            }
+        })
+    }
+
+    /// Bytes done so far.
+    pub fn moved(&self) -> u64 {
+        match self {
+            Job::Sum(sum) => sum.from.saturating_sub(sum.start),
+            Job::Copy(copy) => copy.from,
+        }
+    }
+
+    /// One turn of at most `share` bytes; `None` while there is more to do, else the sum (of a copy: nothing), or why it failed.
+    pub fn step(&mut self, tools: &mut Tools, share: usize) -> Option<Result<Vec<u8>, How>> {
+        let done = match self {
+            Job::Sum(sum) => sum.step(tools, share.min(SUM_SHARE)),
+            Job::Copy(copy) => copy.step(tools, share.min(COPY_SHARE)),
+        };
+        match (done, self) {
+            (Ok(false), _) => None,
+            (Ok(true), Job::Sum(sum)) => Some(Ok(std::mem::take(&mut sum.state).finish())),
+            (Ok(true), Job::Copy(_)) => Some(Ok(Vec::new())),
+            (Err(how), _) => Some(Err(how)),
+        }
+    }
+}
+
+/// The sum of the bytes `from` to `to`; `from` moves on.
+#[derive(Debug)]
+pub struct Sum {
+    file: OwnedFd,
+    state: State,
+    start: u64,
+    from: u64,
+    to: u64,
+}
+
+impl Sum {
+    /// Whether that was all.
+    fn step(&mut self, tools: &mut Tools, share: usize) -> Result<bool, How> {
+        let buffer = tools.buffer();
+        let mut left = share;
+        while left > 0 && self.from < self.to {
+            let rest = usize::try_from(self.to - self.from).unwrap_or(usize::MAX);
+            let room = rest.min(buffer.len()).min(left);
+            let got = match read_at(self.file.as_fd(), buffer.get_mut(..room).unwrap_or_default(), self.from) {
+                Ok(0) => return Err(How::Shrunk),
+                Ok(got) => got,
+                Err(errno) => return Err(file(errno)),
+            };
+            self.state.update(buffer.get(..got).unwrap_or_default());
+            self.from += got as u64;
+            left = left.saturating_sub(got);
+        }
+        Ok(self.from >= self.to)
+    }
+}
+
+/// A sum so far.
+#[derive(Debug)]
+enum State {
+    Crc32(crc32fast::Hasher),
+    Md5(Md5),
+    Sha1(Sha1),
+    Sha256(Sha256),
+    Sha512(Sha512),
+}
+
+impl State {
+    fn new(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Crc32 => State::default(),
+            Algorithm::Md5 => State::Md5(Md5::new()),
+            Algorithm::Sha1 => State::Sha1(Sha1::new()),
+            Algorithm::Sha256 => State::Sha256(Sha256::new()),
+            Algorithm::Sha512 => State::Sha512(Sha512::new()),
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            State::Crc32(state) => state.update(bytes),
+            State::Md5(state) => state.update(bytes),
+            State::Sha1(state) => state.update(bytes),
+            State::Sha256(state) => state.update(bytes),
+            State::Sha512(state) => state.update(bytes),
+        }
+    }
+
+    fn finish(self) -> Vec<u8> {
+        match self {
+            State::Crc32(state) => state.finalize().to_be_bytes().to_vec(),
+            State::Md5(state) => state.finalize().to_vec(),
+            State::Sha1(state) => state.finalize().to_vec(),
+            State::Sha256(state) => state.finalize().to_vec(),
+            State::Sha512(state) => state.finalize().to_vec(),
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State::Crc32(crc32fast::Hasher::new())
+    }
+}
+
+/// A copy of the bytes `from` to `to` to where the other descriptor stands; `from` moves on.
+///
+/// copy_file_range(2) shares the blocks where the file system can do that, and copies inside the kernel elsewhere.
+#[derive(Debug)]
+pub struct Copy {
+    file: OwnedFd,
+    into: OwnedFd,
+    from: u64,
+    to: u64,
+    /// The kernel cannot do it between these two files.
+    by_hand: bool,
+}
+
+impl Copy {
+    /// Whether that was all.
+    fn step(&mut self, tools: &mut Tools, share: usize) -> Result<bool, How> {
+        let mut left = share;
+        while left > 0 && self.from < self.to {
+            let rest = usize::try_from(self.to - self.from).unwrap_or(usize::MAX);
+            let got = if self.by_hand {
+                self.through_buffer(tools, rest.min(left))?
+            } else {
+                match copy_file_range(&self.file, Some(&mut self.from), &self.into, None, rest.min(left)) {
+                    // The file has become shorter, or its file system does not say how long it is: reading tells.
+                    Ok(0) | Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                        self.by_hand = true;
+                        0
+                    }
+                    Ok(got) => got,
+                    Err(Errno::INTR) => 0,
+                    Err(errno) => return Err(file(errno)),
+                }
+            };
+            left = left.saturating_sub(got);
+        }
+        Ok(self.from >= self.to)
+    }
+
+    fn through_buffer(&mut self, tools: &mut Tools, most: usize) -> Result<usize, How> {
+        let buffer = tools.buffer();
+        let room = most.min(buffer.len());
+        let got = match read_at(self.file.as_fd(), buffer.get_mut(..room).unwrap_or_default(), self.from) {
+            Ok(0) => return Err(How::Shrunk),
+            Ok(got) => got,
+            Err(errno) => return Err(file(errno)),
+        };
+        write_all(self.into.as_fd(), buffer.get(..got).unwrap_or_default()).map_err(file)?;
+        self.from += got as u64;
+        Ok(got)
+    }
+}
+
+fn file(errno: Errno) -> How {
+    How::File(errno.raw_os_error())
+}
