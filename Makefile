@@ -3,7 +3,7 @@
 #   make serve              build the release and serve a prepared directory on 127.0.0.1:2121
 #   make test               install what the tests need (as root), then run every check and test
 #   make bench              measure against vsftpd, Pure-FTPd, ProFTPD, pyftpdlib and a floor, in one run
-#   make install            into DESTDIR, FHS paths
+#   make && make install    into DESTDIR, FHS paths (installs what was built, so that root needs no toolchain)
 
 PREFIX ?= /usr
 DESTDIR ?=
@@ -47,7 +47,8 @@ fuzz:
 bench:
 	bench/run $(BENCH_FLAGS)
 
-install: all
+install:
+	@test -x target/release/caissond || { echo "nothing is built yet: run make first, then make install" >&2; exit 1; }
 	install -d $(SBINDIR) $(BINDIR) $(LIBEXECDIR) $(MANDIR)/man5 $(MANDIR)/man8 $(SYSCONFDIR) $(DESTDIR)/usr/lib/systemd/system $(DESTDIR)/usr/lib/sysusers.d
 	install -m 0755 target/release/caissond $(SBINDIR)/caissond
 	install -m 0755 target/release/caissonctl $(BINDIR)/caissonctl

@@ -14,6 +14,7 @@ use ipc::link::Confine;
 use ipc::link::monitor_config::{Account, Config, ConfigStart, FromConfig, Loaded, ToConfig, User};
 use ipc::types::{Blob, Build, Ids, UserName};
 use ipc::{Breach, Received, table};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
 use crate::{monitor::Monitor, spawn, spawn::Child, table::of_config};
@@ -118,7 +119,9 @@ fn check(config: &Config, users: &Users) -> Result<(), &'static str> {
 /// Opens a file that only root, or whoever runs us, may write; `setting` names it.
 fn open(path: &Path, setting: &str) -> Result<OwnedFd, String> {
     let fail = |why: String| format!("{}: {why} (named by {setting})", path.display());
-    let file = File::open(path).map_err(|e| fail(e.to_string()))?;
+    // A FIFO would wait for somebody to write to it.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(|e| fail(e.to_string()))?);
     let found = file.metadata().map_err(|e| fail(e.to_string()))?;
     if !found.is_file() || found.len() > LONGEST {
         return Err(fail(format!("not a regular file of at most {LONGEST} bytes")));

@@ -36,8 +36,15 @@ pub(crate) fn bound(address: SocketAddr) -> Result<OwnedFd, Errno> {
 }
 
 /// Binds a listener; `place` says where its address was written.
+///
+/// What is set here goes over to every client accepted, and workers may not set it: no delay for replies, and urgent data
+/// in its place in the stream (ABOR, RFC 959 4.1.3).
 pub(crate) fn listener(address: SocketAddr, place: &str) -> Result<OwnedFd, String> {
-    let socket = bound(address).and_then(|socket| listen(&socket, BACKLOG).map(|()| socket));
+    let socket = bound(address).and_then(|socket| {
+        sockopt::set_tcp_nodelay(&socket, true)?;
+        sockopt::set_socket_oobinline(&socket, true)?;
+        listen(&socket, BACKLOG).map(|()| socket)
+    });
     socket.map_err(|errno| {
         let remedy = match errno {
             Errno::ADDRINUSE => "another program listens there; stop it, or choose another port",

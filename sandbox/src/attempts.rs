@@ -250,6 +250,8 @@ static ATTEMPTS: &[Attempt] = &[
     act("unlinkat", WithoutFiles, Succeeds, libc::SYS_unlinkat, |h, _| six([fd(h.directory), text(c"file"), 0])),
     act("memfd_create", WithoutFiles, Succeeds, libc::SYS_memfd_create, |_, _| six([text(c"x"), 0])),
     act("shutdown: the shared listener, for receiving", WithoutFiles, Succeeds, libc::SYS_shutdown, |h, _| six([fd(h.listener), int(libc::SHUT_RD)])),
+    act("setsockopt: TCP_DEFER_ACCEPT on the shared listener", WithoutFiles, Succeeds, libc::SYS_setsockopt, |h, s| six([fd(h.listener), int(libc::IPPROTO_TCP), int(libc::TCP_DEFER_ACCEPT), s, 4])),
+    act("setsockopt: SO_RCVLOWAT on the shared listener", WithoutFiles, Succeeds, libc::SYS_setsockopt, |h, s| six([fd(h.listener), int(libc::SOL_SOCKET), int(libc::SO_RCVLOWAT), s, 4])),
     act("setsockopt: a socket filter", WithoutFiles, Returns, libc::SYS_setsockopt, |h, _| six([fd(h.listener), int(libc::SOL_SOCKET), int(libc::SO_ATTACH_FILTER), 0, 0])),
 
     act("openat2: a file of the machine", Broker, Succeeds, libc::SYS_openat2, |_, _| six([int(AT_FDCWD), text(c"/etc/passwd"), how(&READ), OPEN_HOW])),

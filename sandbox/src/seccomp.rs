@@ -90,9 +90,6 @@ fn ways(cond: &Cond) -> Result<Vec<Vec<SeccompCondition>>, BackendError> {
             .iter()
             .map(|v| Ok(vec![on(dword.clone(), SeccompCmpOp::Eq, int(*v))?]))
             .collect::<Result<_, BackendError>>()?,
-        Test::NoneOf(values) => {
-            one_way(values.iter().map(|v| on(dword.clone(), SeccompCmpOp::Ne, int(*v))).collect::<Result<_, _>>()?)
-        }
         Test::Without(bits) => one_way(vec![on(dword, SeccompCmpOp::MaskedEq(int(bits)), 0)?]),
         Test::Null => one_way(vec![on(SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?]),
         Test::OwnPid => one_way(vec![on(dword, SeccompCmpOp::Eq, u64::from(std::process::id()))?]),

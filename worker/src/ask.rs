@@ -25,7 +25,7 @@ use slab::Slab;
 
 use crate::{
     hub::{Hub, Source},
-    link::{Link, Lost},
+    link::{Link, Lost, TOO_MANY_REFS},
 };
 
 /// An open question to a broker.
@@ -159,8 +159,19 @@ impl Hub {
     }
 
     /// Asks the monitor for a connection back to the client on the other end of `control`.
-    pub fn ask_connect_back(&mut self, session: SessionId, port: Port, control: BorrowedFd<'_>) {
-        self.tell_monitor(FromWorker::ConnectBack(ConnectBack { session, port }), Some(control));
+    ///
+    /// False when it cannot be asked now: all workers are one user, who has too many descriptors on their way between
+    /// processes (ETOOMANYREFS, sendmsg(2)), and another worker's misuse of that must not end this one.
+    pub fn ask_connect_back(&mut self, session: SessionId, port: Port, control: BorrowedFd<'_>) -> bool {
+        let ask = FromWorker::ConnectBack(ConnectBack { session, port });
+        match self.monitor.send(ask, Some(control), &self.registry) {
+            Ok(()) => true,
+            Err(Lost::Fault(_, error)) if error.raw_os_error() == Some(TOO_MANY_REFS) => false,
+            Err(lost) => {
+                self.fatal.get_or_insert_with(|| format!("link to the monitor: {lost}"));
+                false
+            }
+        }
     }
 
     /// Asks the monitor for passive sockets.

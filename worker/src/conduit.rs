@@ -112,10 +112,17 @@ impl Conduit {
                 if self.asked {
                     self.then = Some((login, port));
                 } else {
-                    self.asked = true;
-                    hub.ask_connect_back(login, port, control.as_fd());
+                    self.ask(login, port, control, hub);
                 }
             }
+        }
+    }
+
+    /// Asks the monitor for an active connection.
+    fn ask(&mut self, login: SessionId, port: Port, control: &OwnedFd, hub: &mut Hub) {
+        self.asked = hub.ask_connect_back(login, port, control.as_fd());
+        if !self.asked {
+            self.connection = Connection::Failed;
         }
     }
 
@@ -123,9 +130,8 @@ impl Conduit {
     pub fn connecting(&mut self, fd: Option<OwnedFd>, control: &OwnedFd, key: Place, hub: &mut Hub) -> Turn {
         self.asked = false;
         if let Some((login, port)) = self.then.take() {
-            self.asked = true;
-            hub.ask_connect_back(login, port, control.as_fd());
-            return Turn::Waits;
+            self.ask(login, port, control, hub);
+            return self.turn(key, hub);
         }
         if !matches!(self.connection, Connection::Ordered) {
             return Turn::Waits;

@@ -14,6 +14,8 @@ use mio::{Interest, Registry, Token, unix::SourceFd};
 
 /// Most records that wait. Every session has at most one question open, so only a log flood comes near.
 const MOST_WAITING: usize = 16_384;
+/// ETOOMANYREFS of sendmsg(2): our user has more descriptors on their way between processes than it may have open.
+pub const TOO_MANY_REFS: i32 = rustix::io::Errno::TOOMANYREFS.raw_os_error();
 
 /// Why a link is of no use any more.
 #[derive(Debug)]
@@ -83,6 +85,8 @@ impl<Out: Record, In: Record> Link<Out, In> {
             match self.channel.send(record, fd.as_ref().map(AsFd::as_fd).as_slice()) {
                 Ok(()) => drop(self.waiting.pop_front()),
                 Err(SendError::WouldBlock) => return Ok(()),
+                // Too many descriptors are on their way just now: this one goes with the next event of the link.
+                Err(SendError::Io(error)) if error.raw_os_error() == Some(TOO_MANY_REFS) => return Ok(()),
                 Err(error) => return Err(lost(error)),
             }
         }

@@ -12,7 +12,7 @@ use mio::Registry;
 use rustix::{
     event::epoll::{self, EventData, EventFlags},
     io::Errno,
-    net::{SocketFlags, acceptfrom_with, sockopt},
+    net::{SocketFlags, acceptfrom_with},
 };
 use slab::Slab;
 
@@ -48,13 +48,8 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Accepts on this socket from now on.
-    ///
-    /// Options set here go over to every client accepted: no delay for replies, and urgent data in its place in the
-    /// stream (ABOR, RFC 959 4.1.3).
+    /// Accepts on this socket from now on. Its options, which clients inherit, are the monitor's to set.
     pub fn add(&mut self, listener: Listener, fd: OwnedFd, registry: &Registry) -> io::Result<()> {
-        sockopt::set_tcp_nodelay(&fd, true)?;
-        sockopt::set_socket_oobinline(&fd, true)?;
         let entry = self.entries.vacant_entry();
         watch(&fd, entry.key(), registry)?;
         entry.insert(Entry { id: listener.id, fd, rests_until: None });

@@ -49,8 +49,6 @@ pub struct Cond {
 pub enum Test {
     /// It is one of these.
     OneOf(&'static [libc::c_int]),
-    /// It is none of these.
-    NoneOf(&'static [libc::c_int]),
     /// It has none of these bits.
     Without(libc::c_int),
     /// It is a null pointer.

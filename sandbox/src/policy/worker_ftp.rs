@@ -2,16 +2,14 @@
 //!
 //! Left out on purpose, for Landlock does not refuse them on descriptors a worker holds: fchmod, fchown, fsetxattr, flock,
 //! fchdir, getdents64, and all calls that take a path. A worker's listening sockets are shared with the other workers, so
-//! shutdown(2) closes sending only (`SHUT_RD` would end the listener for everybody), setsockopt(2) keeps off filters, and
+//! shutdown(2) closes sending only (`SHUT_RD` would end the listener for everybody), setsockopt(2) corks and uncorks, and
 //! neither fcntl(2) nor ioctl(2), which is left out, can make it block (`O_NONBLOCK` belongs to the open file, not to the descriptor).
 
 use libc::{
-    F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, MSG_FASTOPEN,
-    SHUT_WR, SO_ATTACH_BPF, SO_ATTACH_FILTER, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF, SO_BINDTODEVICE,
-    SO_BINDTOIFINDEX, SOL_SOCKET, TCP_ULP,
+    F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ, IPPROTO_TCP, MSG_FASTOPEN, SHUT_WR, TCP_CORK, TCP_NODELAY,
 };
 
-use super::Test::{NoneOf, Null, OneOf, Without};
+use super::Test::{Null, OneOf, Without};
 use super::{Row, arg, call, when};
 
 /// Rows of both worker roles.
@@ -53,22 +51,8 @@ pub const CALLS: &[Row] = &[
     ),
     when!(
         SYS_setsockopt,
-        [
-            arg(1, OneOf(&[SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP])),
-            arg(
-                2,
-                NoneOf(&[
-                    SO_ATTACH_BPF,
-                    SO_ATTACH_FILTER,
-                    SO_ATTACH_REUSEPORT_CBPF,
-                    SO_ATTACH_REUSEPORT_EBPF,
-                    SO_BINDTODEVICE,
-                    SO_BINDTOIFINDEX,
-                    TCP_ULP,
-                ])
-            ),
-        ],
-        "worker/src/session.rs: TCP_NODELAY, keep-alive, buffer sizes"
+        [arg(1, OneOf(&[IPPROTO_TCP])), arg(2, OneOf(&[TCP_CORK, TCP_NODELAY]))],
+        "worker/src/transfer/sendfile.rs corks; others would make a shared listener deaf"
     ),
     when!(SYS_shutdown, [arg(1, OneOf(&[SHUT_WR]))], "worker/src/session.rs ends a connection; never a listener"),
     call!(SYS_splice, "worker/src/transfer/splice.rs"),

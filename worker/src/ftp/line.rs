@@ -25,7 +25,8 @@ const TOO_LONG: &[u8] = b"\0\0";
 const SE: u8 = 240;
 const SB: u8 = 250;
 const WILL: u8 = 251;
-const IAC: u8 = 255;
+/// Begins a Telnet command (RFC 854).
+pub const IAC: u8 = 255;
 
 /// Where in a Telnet sequence the next byte falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

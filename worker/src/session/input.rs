@@ -20,12 +20,14 @@ impl Session {
                 Ok((_, 0)) => (self.input_ended, self.more_input) = (true, false),
                 Ok((_, got)) => {
                     let raw = buffer.get_mut(..got).unwrap_or_default();
+                    // A read stops at urgent data, which clients send with Telnet commands (ABOR, RFC 959 4.1.3): more
+                    // may lie behind it, and nothing would tell.
+                    let telnet = raw.contains(&line::IAC);
                     self.reader.feed(raw, &mut self.queue);
                     raw.zeroize();
                     left = left.saturating_sub(got);
-                    // A short read has emptied the socket, unless it stopped at urgent data, which clients send inside
-                    // of a line (ABOR), or the end is behind it.
-                    self.more_input = got == room || ended || !self.reader.between_lines();
+                    // Any other short read has emptied the socket, unless the end is behind it.
+                    self.more_input = got == room || ended || telnet || !self.reader.between_lines();
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.more_input = false,
