@@ -108,3 +108,26 @@ fn t27_noop_and_stat_during_transfers_keep_replies_in_order() {
     assert_eq!(reader.join().expect("the reader"), 100 << 20);
     client.in_step();
 }
+
+#[test]
+fn t26_urgent_telnet_bytes_are_read_however_clients_send_them() {
+    let Some(daemon) = daemon("T26") else { return };
+    crate::sparse(&daemon, "large", 300 << 20);
+    let mut client = daemon.login("alice");
+    // lftp marks the second IAC as urgent, BSD ftp the IAC behind IP; both send the rest apart.
+    let ways: [(&[u8], &[u8], &[u8]); 2] =
+        [(b"\xff\xf4", b"\xff", b"\xf2ABOR\r\n"), (b"\xff", b"\xf4\xff", b"\xf2ABOR\r\n")];
+    for (before, urgent, behind) in ways.iter().cycle().take(20) {
+        client.expect("TYPE I", &[200]);
+        let mut data = client.passive();
+        client.send("RETR large");
+        client.expect_reply(&[150]);
+        data.read_exact(&mut vec![0; 1 << 20]).expect("a mebibyte");
+        client.raw(before);
+        send(client.socket(), urgent, SendFlags::OOB).expect("urgent data");
+        client.raw(behind);
+        client.expect_reply(&[426]);
+        client.expect_reply(&[226]);
+        client.in_step();
+    }
+}

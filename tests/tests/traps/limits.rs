@@ -53,3 +53,30 @@ fn t50_stat_is_framed_whatever_files_are_called() {
     client.expect("STAT missing", &[450, 550]);
     client.in_step();
 }
+
+#[test]
+fn a_client_that_pipelines_and_reads_nothing_harms_nobody_when_it_leaves() {
+    let Some(daemon) = daemon("a flood that nobody reads") else { return };
+    for line in ["HELP\r\nFEAT\r\n", "NOOP\r\n"] {
+        // As many as there are workers, so that each has had one.
+        for _ in 0..2 * daemon.workers().len() {
+            let flood = std::net::TcpStream::connect(daemon.address()).expect("connect");
+            flood.set_nonblocking(true).expect("fcntl");
+            let words = line.repeat(4096);
+            let mut full = 0;
+            // Until neither end of the connection takes more.
+            while full < 20 {
+                match (&flood).write(words.as_bytes()) {
+                    Ok(_) => full = 0,
+                    Err(_) => {
+                        full += 1;
+                        std::thread::sleep(std::time::Duration::from_millis(5));
+                    }
+                }
+            }
+        }
+        for _ in 0..4 * daemon.workers().len() {
+            daemon.login("alice").in_step();
+        }
+    }
+}
