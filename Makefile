@@ -23,7 +23,7 @@ all:
 serve: all
 	packaging/serve
 
-test: setup lint check fuzz
+test: setup lint deny check fuzz
 	@echo 'make test: all checks passed'
 
 setup:

@@ -19,7 +19,6 @@
 
 pub mod call;
 pub mod channel;
-pub mod ledger;
 pub mod link;
 pub mod peer;
 pub mod table;

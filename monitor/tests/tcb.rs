@@ -22,7 +22,6 @@ const FUNCTION: usize = 50;
 
 /// Each with a reason, and the words by which it would be used in root's share of the code.
 const NOT_IN_ROOT: &[(&str, &str, &[&str])] = &[
-    ("ipc/src/ledger.rs", "workers count their sessions", &["ledger::"]),
     ("ipc/src/link/worker_authd.rs", "root has no end of it", &["worker_authd::"]),
     ("ipc/src/link/worker_broker.rs", "root has no end of it", &["worker_broker::"]),
     ("ipc/src/types/path.rs", "root never sees a client's path", &["VirtPath::", "VirtPath)", "VirtPath,"]),

@@ -15,7 +15,6 @@ use crate::{Error, Role};
 ///
 /// Its children start with the same set, and need most of it to give up the rest of what they are.
 pub(crate) const MONITOR_KEEPS: &[(Capability, &str)] = &[
-    (Capability::CAP_CHOWN, "the owner of authd.sock: monitor/src/listen.rs"),
     (Capability::CAP_DAC_READ_SEARCH, "an account's root, closed to others: monitor/src/spawn.rs"),
     (Capability::CAP_KILL, "ends children of other uids: monitor/src/reap.rs"),
     (Capability::CAP_NET_BIND_SERVICE, "ports 20 and 21: monitor/src/listen.rs"),
