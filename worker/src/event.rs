@@ -3,7 +3,12 @@
 //! Reads from: the monitor (trusted to set up, its records checked all the same), authd and brokers (hostile), clients
 //! (hostile, in session.rs). A turn gives every session that has something to do its bounded share.
 
-use std::{io, net::SocketAddr, os::fd::OwnedFd, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
 
 use ipc::{
     link::{
@@ -27,6 +32,8 @@ use crate::{
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 1024;
+/// How long an answer of a broker is waited for without sleeping.
+const LINGER: Duration = Duration::from_micros(30);
 /// Due times closer than this are handled together, milliseconds.
 const COARSE_MS: u64 = 1000;
 
@@ -59,6 +66,7 @@ impl Worker {
     pub fn run(&mut self) -> Result<(), String> {
         let mut events = Events::with_capacity(EVENTS);
         while !self.stops {
+            self.linger();
             self.hub.tick();
             match self.poll.poll(&mut events, self.patience()) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(format!("epoll_wait: {error}")),
@@ -87,6 +95,17 @@ impl Worker {
         }
         self.stop();
         Ok(())
+    }
+
+    /// Asks a broker for its answer for a moment before sleeping: a file is opened in less time than it takes to fall
+    /// asleep and be woken. Measured with 16 KiB files in one session: a tenth more of them a second, no more CPU.
+    fn linger(&mut self) {
+        let Some(place) = self.hub.brokers.sole_debtor().filter(|_| self.hub.again.is_empty()) else { return };
+        // Once for each question: a broker that is slow costs the others these microseconds once.
+        let until = Instant::now() + LINGER;
+        while self.hub.brokers.owes(place) && Instant::now() < until {
+            self.on_broker(place);
+        }
     }
 
     /// How long the loop may wait.
