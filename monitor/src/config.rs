@@ -145,6 +145,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_named_pipe_is_refused_and_not_waited_for() {
+        let path = std::env::temp_dir().join(format!("caisson-pipe-{}", std::process::id()));
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        let refused = open(&path, "users_file").unwrap_err();
+        fs::remove_file(&path).unwrap();
+        assert!(refused.contains("not a regular file"), "{refused}");
+    }
+
+    #[test]
     fn files_that_others_may_write_are_refused() {
         let path = std::env::temp_dir().join(format!("caisson-open-{}", std::process::id()));
         fs::write(&path, "").unwrap();
