@@ -27,7 +27,7 @@ use crate::{
     hub::{Hub, NEVER, Source},
     link::{Link, Lost},
     listeners::{Accepted, Listeners, PER_TURN},
-    session::Session,
+    session::{Seen, Session},
 };
 
 /// Events taken from the kernel at once.
@@ -120,11 +120,11 @@ impl Worker {
     }
 
     fn dispatch(&mut self, event: &mio::event::Event) {
-        let ended = event.is_read_closed() || event.is_error();
         match Source::of(event.token()) {
             Some(Source::Control(key)) => {
-                let readable = event.is_readable();
-                self.with(key, |session, hub| session.on_control(readable, ended, hub));
+                let ended = event.is_read_closed() || event.is_error();
+                let seen = Seen { readable: event.is_readable(), urgent: event.is_priority(), ended };
+                self.with(key, |session, hub| session.on_control(seen, hub));
             }
             Some(Source::Data(key) | Source::Passive(key)) => self.with(key, |session, hub| session.on_data(hub)),
             Some(Source::Broker(place)) => self.on_broker(place),

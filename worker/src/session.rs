@@ -56,6 +56,20 @@ enum Login {
     Granted(SessionId, usize),
 }
 
+/// What epoll_wait(2) told of a control connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// There are bytes to read (EPOLLIN).
+    pub readable: bool,
+    /// There is urgent data among them (EPOLLPRI).
+    pub urgent: bool,
+    /// The client has closed its side, or the connection has broken.
+    pub ended: bool,
+}
+
+/// What a control connection is always watched for.
+const INPUT: Interest = Interest::READABLE.add(Interest::PRIORITY);
+
 /// One client.
 #[derive(Debug)]
 pub struct Session {
@@ -82,6 +96,8 @@ pub struct Session {
     since: u64,
     /// The control connection may have more to read.
     more_input: bool,
+    /// Urgent data has come since the control connection was last found empty.
+    urgent: bool,
     /// The client will send no more.
     input_ended: bool,
     watched_writable: bool,
@@ -111,6 +127,7 @@ impl Session {
             connected: hub.now,
             since: hub.now,
             more_input: false,
+            urgent: false,
             input_ended: false,
             watched_writable: false,
             waits_for_port: false,
@@ -122,7 +139,7 @@ impl Session {
         let cx = Context { settings: &hub.settings, peer: session.peer.ip(), now: hub.now };
         session.talk.greet(&cx, &mut hub.out);
         session.settle(hub);
-        if hub.watch(session.control.as_fd(), Source::Control(key), Interest::READABLE, false).is_err() {
+        if hub.watch(session.control.as_fd(), Source::Control(key), INPUT, false).is_err() {
             session.gone = true;
         }
         session
@@ -149,13 +166,13 @@ impl Session {
     }
 
     /// Something happened on the control connection.
-    pub fn on_control(&mut self, readable: bool, ended: bool, hub: &mut Hub) {
+    pub fn on_control(&mut self, seen: Seen, hub: &mut Hub) {
+        let Seen { readable, urgent, ended } = seen;
         if !self.unsent.is_empty() {
             self.flush(hub);
         }
-        if readable || ended {
-            self.more_input = true;
-        }
+        self.more_input |= readable || ended;
+        self.urgent |= urgent;
         self.read(ended, hub);
         self.drive(None, hub);
     }
@@ -418,7 +435,7 @@ impl Session {
             self.unsent = Vec::new();
         }
         if writable != self.watched_writable {
-            let interest = if writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+            let interest = if writable { INPUT | Interest::WRITABLE } else { INPUT };
             if hub.watch(self.control.as_fd(), Source::Control(self.key), interest, true).is_err() {
                 self.gone = true;
             }

@@ -6,6 +6,7 @@ use e2e::{
     ftp::{self, Client},
     tree,
 };
+use nix::sys::signal::Signal;
 use rustix::net::{SendFlags, send};
 
 use crate::{daemon, sparse};
@@ -129,5 +130,36 @@ fn t26_urgent_telnet_bytes_are_read_however_clients_send_them() {
         client.expect_reply(&[426]);
         client.expect_reply(&[226]);
         client.in_step();
+    }
+}
+
+#[test]
+fn t26_nothing_behind_urgent_data_is_overlooked_however_it_arrives() {
+    let Some(daemon) = daemon("T26, urgent") else { return };
+    let mut client = daemon.login("alice");
+    let worker = daemon.worker_of(&client);
+    // What the worker has read before, and what it finds in front of the urgent byte, at it, and behind it.
+    let ways: [(&[u8], &[u8], &[u8]); 4] = [
+        (b"\xff", b"\xf4\xff", b"\xf2NOOP\r\n"),
+        (b"\xff\xf4", b"\xff", b"\xf2NOOP\r\n"),
+        (b"", b"\xff\xf4\xff", b"\xf2NOOP\r\n"),
+        (b"\xff\xf4\xff", b"\xf2", b"NOOP\r\n"),
+    ];
+    for (read, urgent, behind) in ways {
+        client.raw(read);
+        thread::sleep(Duration::from_millis(30));
+        worker.signal(Signal::SIGSTOP);
+        send(client.socket(), urgent, SendFlags::OOB).expect("urgent data");
+        client.raw(behind);
+        worker.signal(Signal::SIGCONT);
+        client.expect_reply(&[200]);
+        // A whole line in front of it.
+        worker.signal(Signal::SIGSTOP);
+        client.raw(b"NOOP\r\n");
+        send(client.socket(), b"\xff", SendFlags::OOB).expect("urgent data");
+        client.raw(b"\xf2NOOP\r\n");
+        worker.signal(Signal::SIGCONT);
+        client.expect_reply(&[200]);
+        client.expect_reply(&[200]);
     }
 }

@@ -26,7 +26,7 @@ const SE: u8 = 240;
 const SB: u8 = 250;
 const WILL: u8 = 251;
 /// Begins a Telnet command (RFC 854).
-pub const IAC: u8 = 255;
+const IAC: u8 = 255;
 
 /// Where in a Telnet sequence the next byte falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,12 +90,6 @@ impl Reader {
                 (Telnet::SubCommand, _) => self.telnet = Telnet::Sub,
             }
         }
-    }
-
-    /// Whether the stream stands at the border of a line: nothing more has to come.
-    pub fn between_lines(&self) -> bool {
-        let Reader { telnet, before, partial, too_long, control } = *self;
-        telnet == Telnet::Data && before == Before::Other && partial == 0 && !too_long && !control
     }
 
     fn data(&mut self, byte: u8, queue: &mut Vec<u8>) {
@@ -239,7 +233,6 @@ mod tests {
             reader.feed(&[b'x'; 10_000], &mut queue);
             assert!(queue.len() <= MAX);
         }
-        assert!(!reader.between_lines());
     }
 
     #[test]

@@ -20,17 +20,15 @@ impl Session {
                 Ok((_, 0)) => (self.input_ended, self.more_input) = (true, false),
                 Ok((_, got)) => {
                     let raw = buffer.get_mut(..got).unwrap_or_default();
-                    // A read stops at urgent data, which clients send with Telnet commands (ABOR, RFC 959 4.1.3): more
-                    // may lie behind it, and nothing would tell.
-                    let telnet = raw.contains(&line::IAC);
                     self.reader.feed(raw, &mut self.queue);
                     raw.zeroize();
                     left = left.saturating_sub(got);
-                    // Any other short read has emptied the socket, unless the end is behind it.
-                    self.more_input = got == room || ended || telnet || !self.reader.between_lines();
+                    // A short read has emptied the socket, unless the end is behind it, or it stopped at urgent data,
+                    // which clients send with ABOR (RFC 959 4.1.3): what lies behind that is told of no more.
+                    self.more_input = got == room || ended || self.urgent;
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => self.more_input = false,
+                Err(Errno::AGAIN) => (self.more_input, self.urgent) = (false, false),
                 Err(_) => (self.input_ended, self.more_input, self.gone) = (true, false, true),
             }
         }
