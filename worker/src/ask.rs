@@ -64,7 +64,6 @@ pub struct Brokers {
     links: Slab<Broker>,
     places: HashMap<BrokerId, usize>,
     last_tag: u32,
-    asked: bool,
 }
 
 impl Brokers {
@@ -99,16 +98,6 @@ impl Brokers {
         self.links.get(place).is_some_and(|broker| !broker.open.is_empty())
     }
 
-    /// The link that was asked since this was called last, if no other owes an answer.
-    pub fn sole_debtor(&mut self) -> Option<usize> {
-        if !std::mem::take(&mut self.asked) {
-            return None;
-        }
-        let mut debtors = self.links.iter().filter(|(_, broker)| !broker.open.is_empty());
-        let (place, _) = debtors.next()?;
-        debtors.next().is_none().then_some(place)
-    }
-
     /// Sends what waits.
     pub fn flush(&mut self, place: usize, registry: &Registry) -> Result<(), Lost> {
         self.links.get_mut(place).map_or(Ok(()), |broker| broker.link.flush(registry))
@@ -129,7 +118,6 @@ impl Hub {
     pub fn ask_broker(&mut self, place: usize, session: usize, login: SessionId, op: Op) -> bool {
         self.brokers.last_tag = self.brokers.last_tag.wrapping_add(1);
         let tag = self.brokers.last_tag;
-        self.brokers.asked = true;
         let Some(broker) = self.brokers.links.get_mut(place) else { return false };
         match broker.link.send(Ask { tag, op }, None, &self.registry) {
             Ok(()) => {

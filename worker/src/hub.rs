@@ -113,6 +113,8 @@ pub struct Hub {
     pub due: u64,
     /// Why the worker cannot go on.
     pub fatal: Option<String>,
+    /// What this turn has said may be answered in a moment.
+    pub brisk: bool,
     last_login: u32,
     started: Instant,
 }
@@ -149,6 +151,7 @@ impl Hub {
             now: 0,
             due: NEVER,
             fatal: None,
+            brisk: false,
             last_login: 0,
             started: Instant::now(),
         }
