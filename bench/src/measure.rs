@@ -76,7 +76,7 @@ impl Bench<'_> {
         }
         for row in rows {
             let mut failures = vec![0; fleet.len()];
-            for run in 0..self.args.plan.runs.min(row.turns) {
+            for run in 0..row.turns.of(self.args.plan.runs) {
                 for step in 0..fleet.len() {
                     let index = (step + run) % fleet.len();
                     let Some(server) = fleet[index].as_ref().filter(|_| failures[index] < PATIENCE) else { continue };
@@ -96,7 +96,7 @@ impl Bench<'_> {
     /// The rows for which a server is started afresh each time and has the machine to itself.
     fn alone(&mut self) {
         for (row, sessions) in rows(self.args).filter_map(|row| row.alone.map(|sessions| (row, sessions))) {
-            for run in 0..self.args.plan.runs.min(row.turns) {
+            for run in 0..row.turns.of(self.args.plan.runs) {
                 for kind in self.kinds.clone() {
                     if kind.idle_most < sessions {
                         self.book.enter(

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::memory::fill;
-use super::{Better, Metric, Reading, Row, Turn, float};
+use super::{Better, Metric, Reading, Row, Turn, Turns, float};
 use crate::client::Session;
 use crate::error::{Error, Result};
 use crate::plan::MIB;
@@ -20,7 +20,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "beside-sessions", what: "sessions there were", unit: "sessions", better: Better::Neither },
     ],
     alone: Some(5000),
-    turns: 3,
+    turns: Turns::AtMost(3),
     run,
 };
 

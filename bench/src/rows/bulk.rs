@@ -1,6 +1,6 @@
 //! One large file, down and up, on one session.
 
-use super::{AS_PLANNED, Better, Metric, Reading, Row, Spent, Turn, float};
+use super::{Better, Metric, Reading, Row, Spent, Turn, Turns, float};
 use crate::client::source;
 use crate::error::{Error, Result};
 use crate::plan::MIB;
@@ -14,7 +14,7 @@ pub(super) const DOWNLOAD: Row = Row {
         Metric { id: "download-client", what: "client CPU, download", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: AS_PLANNED,
+    turns: Turns::Times(5),
     run: download,
 };
 
@@ -27,7 +27,7 @@ pub(super) const UPLOAD: Row = Row {
         Metric { id: "upload-client", what: "client CPU, upload", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: AS_PLANNED,
+    turns: Turns::Times(3),
     run: upload,
 };
 

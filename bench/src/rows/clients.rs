@@ -8,7 +8,7 @@ use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Better, Metric, Reading, Row, Turn, float};
+use super::{Better, Metric, Reading, Row, Turn, Turns, float};
 use crate::client::{Session, source};
 use crate::crowd::{Crowd, Job, stored_name};
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "clients-client", what: "client CPU, all four", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: 3,
+    turns: Turns::AtMost(3),
     run,
 };
 

@@ -1,6 +1,6 @@
 //! Connections: connect, read 220, close, one after another.
 
-use super::{AS_PLANNED, Better, Metric, Reading, Row, Turn, float};
+use super::{Better, Metric, Reading, Row, Turn, Turns, float};
 use crate::client::Session;
 use crate::error::Result;
 
@@ -13,7 +13,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "connect-client", what: "client CPU, connections", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: AS_PLANNED,
+    turns: Turns::Planned,
     run,
 };
 

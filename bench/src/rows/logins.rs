@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use super::{AS_PLANNED, Better, Metric, Reading, Row, Turn, float};
+use super::{Better, Metric, Reading, Row, Turn, Turns, float};
 use crate::client::Session;
 use crate::error::{Error, Result};
 use crate::site::USER;
@@ -18,7 +18,7 @@ pub(super) const SEQUENTIAL: Row = Row {
         Metric { id: "login-client", what: "client CPU, logins", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: AS_PLANNED,
+    turns: Turns::Planned,
     run: |turn| run(turn, 1),
 };
 
@@ -31,7 +31,7 @@ pub(super) const CONCURRENT: Row = Row {
         Metric { id: "login-32-client", what: "client CPU, 32 clients", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: AS_PLANNED,
+    turns: Turns::Planned,
     run: |turn| run(turn, 32),
 };
 

@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Better, Metric, Reading, Row, Turn, float};
+use super::{Better, Metric, Reading, Row, Turn, Turns, float};
 use crate::client::Session;
 use crate::error::Result;
 use crate::plan::MIB;
@@ -21,7 +21,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "pss-5000", what: "growth with 5,000 sessions", unit: "MiB", better: Better::Lower },
     ],
     alone: Some(STEPS[0]),
-    turns: 2,
+    turns: Turns::AtMost(2),
     run,
 };
 

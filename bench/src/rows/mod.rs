@@ -45,8 +45,27 @@ pub const ROWS: &[Row] = &[
     silent::ROW,
 ];
 
-/// For [`Row::turns`]: as many as the plan has.
-const AS_PLANNED: usize = usize::MAX;
+/// How many turns each server gets in a row.
+#[derive(Debug, Clone, Copy)]
+pub enum Turns {
+    /// As many as the plan has.
+    Planned,
+    /// No more than so many: each takes long.
+    AtMost(usize),
+    /// So many times the plan's: each is over in a moment, and one moment is not like the next.
+    Times(usize),
+}
+
+impl Turns {
+    /// Their number under a plan of so many.
+    pub fn of(self, planned: usize) -> usize {
+        match self {
+            Turns::Planned => planned,
+            Turns::AtMost(most) => planned.min(most),
+            Turns::Times(factor) => planned * factor,
+        }
+    }
+}
 
 /// One thing that is measured.
 #[derive(Debug)]
@@ -60,8 +79,8 @@ pub struct Row {
     /// Where given, the server is freshly started and no other one runs beside it; a server that is not asked to hold
     /// so many sessions is left out.
     pub alone: Option<usize>,
-    /// Turns are at most so many, however many the plan has: slow rows get fewer.
-    pub turns: usize,
+    /// How many turns each server gets.
+    pub turns: Turns,
     /// One turn.
     pub run: fn(&Turn<'_>) -> Result<Vec<Reading>>,
 }

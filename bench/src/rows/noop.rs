@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{AS_PLANNED, Better, Metric, Reading, Row, Turn, float};
+use super::{Better, Metric, Reading, Row, Turn, Turns, float};
 use crate::client::Session;
 use crate::crowd::{Crowd, Job};
 use crate::error::{Call, Error, Result};
@@ -24,7 +24,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "noop-client", what: "client CPU, NOOP and downloads", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: AS_PLANNED,
+    turns: Turns::Planned,
     run,
 };
 

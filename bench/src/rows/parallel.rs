@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use super::{AS_PLANNED, Better, Metric, Reading, Row, Turn, float};
+use super::{Better, Metric, Reading, Row, Turn, Turns, float};
 use crate::client::Session;
 use crate::error::{Error, Result};
 use crate::plan::MIB;
@@ -17,7 +17,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "parallel-client", what: "client CPU, parallel", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: AS_PLANNED,
+    turns: Turns::Planned,
     run,
 };
 

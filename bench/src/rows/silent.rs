@@ -8,7 +8,7 @@ use std::time::Instant;
 use nix::sys::resource::{Resource, getrlimit};
 
 use super::memory::weigh;
-use super::{Better, Metric, Reading, Row, Turn, float};
+use super::{Better, Metric, Reading, Row, Turn, Turns, float};
 use crate::client::Session;
 use crate::error::{Call, Result};
 use crate::report::median;
@@ -30,7 +30,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "silent-none", what: "log in, RETR, QUIT without, median", unit: "ms", better: Better::Lower },
     ],
     alone: Some(10_000),
-    turns: 2,
+    turns: Turns::AtMost(2),
     run,
 };
 

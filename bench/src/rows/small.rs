@@ -1,6 +1,6 @@
 //! A thousand files of 16 KiB on one session, each on a data connection of its own.
 
-use super::{AS_PLANNED, Better, Metric, Reading, Row, Spent, Turn, float};
+use super::{Better, Metric, Reading, Row, Spent, Turn, Turns, float};
 use crate::client::source;
 use crate::error::{Error, Result};
 use crate::site::small_name;
@@ -14,7 +14,7 @@ pub(super) const DOWN: Row = Row {
         Metric { id: "small-down-client", what: "client CPU, files down", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: AS_PLANNED,
+    turns: Turns::Times(5),
     run: down,
 };
 
@@ -27,7 +27,7 @@ pub(super) const UP: Row = Row {
         Metric { id: "small-up-client", what: "client CPU, files up", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: AS_PLANNED,
+    turns: Turns::Times(5),
     run: up,
 };
 
