@@ -25,12 +25,14 @@ mod mounts;
 pub mod policy;
 mod require;
 mod seccomp;
+mod trim;
 
 #[cfg(feature = "selftest")]
 pub use attempts::{Alone, Attempt, Expected, Held, attempts};
 pub use child::{Confinement, Ids, Rights, Root, confine};
 pub use error::Error;
 pub use link::take_link;
+pub use trim::give_back_pages;
 
 /// Which of Caisson's processes this is; it decides everything a process may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

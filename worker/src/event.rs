@@ -44,7 +44,8 @@ pub struct Worker {
     poll: Poll,
     hub: Hub,
     listeners: Listeners,
-    sessions: Slab<Session>,
+    /// Each by itself: a slab of them would be copied as it grows, and keep its largest size.
+    sessions: Slab<Box<Session>>,
     stops: bool,
 }
 
@@ -190,7 +191,7 @@ impl Worker {
         }
         let entry = self.sessions.vacant_entry();
         let key = entry.key();
-        entry.insert(Session::new(key, fd, peer, listener, &mut self.hub));
+        entry.insert(Box::new(Session::new(key, fd, peer, listener, &mut self.hub)));
         self.with(key, |_, _| ());
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// At most `N` bytes of any value; prints escaped.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Blob<const N: usize>(Vec<u8>);
+pub struct Blob<const N: usize>(Box<[u8]>);
 
 /// The bytes do not fit the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub struct TooLong;
 impl<const N: usize> Blob<N> {
     /// Copies `bytes`.
     pub fn new(bytes: &[u8]) -> Result<Self, TooLong> {
-        if bytes.len() <= N { Ok(Blob(bytes.to_vec())) } else { Err(TooLong) }
+        if bytes.len() <= N { Ok(Blob(bytes.into())) } else { Err(TooLong) }
     }
 
     /// Copies as much of `bytes` as fits: for texts of which a part is better than none.
     pub fn cut(bytes: &[u8]) -> Self {
-        Blob(bytes[..bytes.len().min(N)].to_vec())
+        Blob(bytes[..bytes.len().min(N)].into())
     }
 
     /// The bytes.

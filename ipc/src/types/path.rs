@@ -6,14 +6,16 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::bytes::Blob;
 
 /// A virtual path: `/`, or `/` and components of 1 to 255 bytes joined by `/`; at most [`VirtPath::MAX`] bytes.
 ///
 /// Bytes other than NUL and `/` are kept as they are (RFC 3659 2.2); there is no character set.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+///
+/// Inside, the root is empty: that is where most sessions stand, and nothing is allocated for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VirtPath(Blob<{ VirtPath::MAX }>);
 
 /// Why bytes are not a path.
@@ -31,7 +33,7 @@ impl VirtPath {
 
     /// The account's root.
     pub fn root() -> Self {
-        VirtPath(Blob::cut(b"/"))
+        VirtPath(Blob::default())
     }
 
     /// Resolves what a client wrote against this directory: `.` and empty components vanish, `..` removes the
@@ -41,9 +43,6 @@ impl VirtPath {
             return Err(PathError::Nul);
         }
         let mut path = if written.first() == Some(&b'/') { Vec::new() } else { self.0.as_bytes().to_vec() };
-        if path == b"/" {
-            path.clear();
-        }
         for component in written.split(|&b| b == b'/') {
             match component {
                 b"" | b"." => {}
@@ -55,53 +54,53 @@ impl VirtPath {
                 }
             }
         }
-        if path.is_empty() {
-            path.push(b'/');
-        }
         Blob::new(&path).map(VirtPath).map_err(|_| PathError::TooLong)
     }
 
     /// The bytes, which begin with `/`.
     pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
+        if self.is_root() { b"/" } else { self.0.as_bytes() }
     }
 
     /// Whether this is the account's root.
     pub fn is_root(&self) -> bool {
-        self.as_bytes() == b"/"
+        self.0.is_empty()
     }
 
     /// Parent directory and last component; `None` for the root.
     pub fn split(&self) -> Option<(VirtPath, &[u8])> {
-        let bytes = self.as_bytes();
+        let bytes = self.0.as_bytes();
         let slash = bytes.iter().rposition(|&b| b == b'/')?;
-        let (parent, name) = (&bytes[..slash.max(1)], &bytes[slash + 1..]);
-        if name.is_empty() { None } else { Some((VirtPath(Blob::cut(parent)), name)) }
+        Some((VirtPath(Blob::cut(&bytes[..slash])), &bytes[slash + 1..]))
     }
 
     fn is_normal(bytes: &[u8]) -> bool {
         let Some((b'/', rest)) = bytes.split_first() else { return false };
-        rest.is_empty()
-            || rest
-                .split(|&b| b == b'/')
-                .all(|name| !matches!(name, b"" | b"." | b"..") && name.len() <= 255 && !name.contains(&0))
+        rest.split(|&b| b == b'/')
+            .all(|name| !matches!(name, b"" | b"." | b"..") && name.len() <= 255 && !name.contains(&0))
+    }
+}
+
+impl Serialize for VirtPath {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(self.as_bytes())
     }
 }
 
 impl<'de> Deserialize<'de> for VirtPath {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let bytes = Blob::deserialize(from)?;
-        if Self::is_normal(bytes.as_bytes()) {
-            Ok(VirtPath(bytes))
-        } else {
-            Err(de::Error::custom("not an absolute path in normal form"))
+        match bytes.as_bytes() {
+            b"/" => Ok(VirtPath::root()),
+            path if Self::is_normal(path) => Ok(VirtPath(bytes)),
+            _ => Err(de::Error::custom("not an absolute path in normal form")),
         }
     }
 }
 
 impl fmt::Display for VirtPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        write!(f, "{}", self.as_bytes().escape_ascii())
     }
 }
 

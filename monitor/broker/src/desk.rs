@@ -7,7 +7,7 @@
 use std::{
     collections::VecDeque,
     io,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::OwnedFd,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -75,7 +75,7 @@ impl Desk {
     /// One is free at once, unless the thread of a dropped link is still busy; so as many may wait as there are slots.
     pub(crate) fn add(&self, worker: WorkerId, socket: OwnedFd) -> io::Result<()> {
         let end = Channel::from_fd(socket)?;
-        let socket = end.as_fd().try_clone_to_owned()?;
+        let socket = rustix::io::fcntl_dupfd_cloexec(&end, 3)?;
         let mut state = self.state();
         if state.waiting.len() >= state.slots {
             return Err(io::Error::other("every slot is taken"));

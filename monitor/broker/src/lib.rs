@@ -124,6 +124,8 @@ fn open_slots(start: &BrokerStart, account: Account, desk: &Arc<Desk>, monitor: 
 /// Serves the monitor's link; returns when it ends.
 fn serve_monitor(link: &mut BrokerEnd, monitor: &Monitor, desk: &Desk) -> ExitCode {
     loop {
+        // There may be many brokers, and most of them wait most of the time: what the last step needed may go.
+        sandbox::give_back_pages();
         match link.recv() {
             Ok(received) => match (received.record, received.fds.into_iter().next()) {
                 (ToBroker::AddWorker(worker), Some(socket)) => {

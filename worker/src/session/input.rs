@@ -11,16 +11,16 @@ impl Session {
         self.borrow_queue(hub);
         let mut left = READ_PER_TURN;
         while self.more_input && !self.input_ended && !self.closing {
-            if left == 0 || !self.has_room() {
+            if left == 0 || !Self::has_room(&hub.queue) {
                 break;
             }
-            let room = (QUEUE_BYTES - self.queue.len()).min(hub.input.len());
+            let room = (QUEUE_BYTES - hub.queue.len()).min(hub.input.len());
             let Some(buffer) = hub.input.get_mut(..room) else { break };
             match recv(&self.control, &mut *buffer, RecvFlags::empty()) {
                 Ok((_, 0)) => (self.input_ended, self.more_input) = (true, false),
                 Ok((_, got)) => {
                     let raw = buffer.get_mut(..got).unwrap_or_default();
-                    self.reader.feed(raw, &mut self.queue);
+                    self.reader.feed(raw, &mut hub.queue);
                     raw.zeroize();
                     left = left.saturating_sub(got);
                     // A short read has emptied the socket, unless the end is behind it, or it stopped at urgent data,
@@ -37,7 +37,7 @@ impl Session {
     /// Steps of the conversation, until it has to wait. Ends the turn.
     pub(super) fn drive<'e>(&mut self, first: Option<Event<'e>>, hub: &mut Hub) {
         self.borrow_queue(hub);
-        let queue = std::mem::take(&mut self.queue);
+        let mut queue = std::mem::take(&mut hub.queue);
         let mut rest = queue.as_slice();
         let mut event = first;
         let mut lines = 0;
@@ -72,9 +72,11 @@ impl Session {
             self.step(Event::Line(line), hub);
             event = self.obey(hub);
         }
-        let taken = queue.len() - rest.len();
-        self.queue = queue;
-        self.give_queue_back(taken, hub);
+        self.queue = rest.into();
+        // What was used, not the whole room (as `Vec::zeroize` would): this runs for every line.
+        queue.as_mut_slice().zeroize();
+        queue.clear();
+        hub.queue = queue;
         self.end_of_input(hub);
         self.settle(hub);
     }
@@ -96,7 +98,7 @@ impl Session {
     /// The client has closed its side: what it said before is answered, a transfer goes on only for a client that has
     /// said QUIT (RFC 959 4.1.1: a connection that breaks is an abort).
     fn end_of_input(&mut self, hub: &mut Hub) {
-        if self.more_input && self.has_room() && !self.gone && !self.closing {
+        if self.more_input && Self::has_room(&self.queue) && !self.gone && !self.closing {
             self.again(hub);
         }
         if !self.input_ended || self.closing {
@@ -114,23 +116,11 @@ impl Session {
         self.talk.on(event, &cx, &mut hub.out);
     }
 
-    /// Takes the worker's buffer as its queue for this turn: it is large enough, so no password is left behind in
-    /// memory by growing.
+    /// Puts the lines that wait into the worker's buffer for this turn: it is large enough, so no password is left behind
+    /// in memory by growing.
     fn borrow_queue(&mut self, hub: &mut Hub) {
-        if hub.queue.capacity() > 0 {
-            let mut own = std::mem::replace(&mut self.queue, std::mem::take(&mut hub.queue));
-            self.queue.extend_from_slice(&own);
-            own.as_mut_slice().zeroize();
-        }
-    }
-
-    /// Keeps only what has not been taken.
-    fn give_queue_back(&mut self, taken: usize, hub: &mut Hub) {
-        let own = self.queue.get(taken..).unwrap_or_default().to_vec();
-        let mut lent = std::mem::replace(&mut self.queue, own);
-        // What was used, not the whole room (as `Vec::zeroize` would): this runs for every line.
-        lent.as_mut_slice().zeroize();
-        lent.clear();
-        hub.queue = lent;
+        let mut own = std::mem::take(&mut self.queue);
+        hub.queue.extend_from_slice(&own);
+        own.zeroize();
     }
 }

@@ -12,8 +12,11 @@ use crate::ftp::{
 };
 
 pub(in crate::ftp) fn run(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    ready.rest = 0;
-    let (number, until) = ready.range.take().map_or((0, None), |(from, behind)| (from, Some(behind)));
+    let range = ready.spend(|noted| {
+        noted.rest = 0;
+        noted.range.take()
+    });
+    let (number, until) = range.map_or((0, None), |(from, behind)| (from, Some(behind)));
     match ready.path(arg, out) {
         Some(path) => {
             let algorithm = ready.algorithm;

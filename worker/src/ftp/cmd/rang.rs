@@ -5,10 +5,10 @@ use super::{rest, word};
 use crate::ftp::{Context, Out, State, state::Ready};
 
 pub(in crate::ftp) fn run(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    (ready.rest, ready.range) = (0, None);
+    ready.spend_offsets();
     match parse(arg) {
         Some(Range::Bytes(from, behind)) => {
-            ready.range = Some((from, behind));
+            ready.note().range = Some((from, behind));
             out.reply_fmt(350, format_args!("Bytes {from} to {} are next.", behind.saturating_sub(1)));
         }
         Some(Range::All) => out.reply(350, "All bytes are next."),
@@ -35,7 +35,7 @@ fn parse(arg: &[u8]) -> Option<Range> {
 
 /// Refuses what changes files, for a range of one (draft-bryan-ftp-range 4.3); the range is spent.
 pub(in crate::ftp) fn impossible(ready: &mut Ready, verb: &str, out: &mut Out) -> bool {
-    let impossible = ready.range.take().is_some();
+    let impossible = ready.spend(|noted| noted.range.take()).is_some();
     if impossible {
         out.reply_fmt(554, format_args!("RANG and {verb} do not go together; use REST."));
     }

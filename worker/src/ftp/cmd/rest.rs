@@ -3,16 +3,13 @@
 use crate::ftp::{Context, Out, State, state::Ready};
 
 pub(in crate::ftp) fn run(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    ready.range = None;
+    ready.spend_offsets();
     match parse(arg) {
         Some(offset) => {
-            ready.rest = offset;
+            ready.note().rest = offset;
             out.reply_fmt(350, format_args!("Restarting at {offset}."));
         }
-        None => {
-            ready.rest = 0;
-            out.reply(501, "Use REST and a number of bytes.");
-        }
+        None => out.reply(501, "Use REST and a number of bytes."),
     }
     State::Ready(ready)
 }

@@ -11,8 +11,7 @@ use crate::ftp::{
 };
 
 pub(in crate::ftp) fn run(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    let rest = std::mem::take(&mut ready.rest);
-    let range = ready.range.take();
+    let (rest, range) = ready.spend(|noted| (std::mem::take(&mut noted.rest), noted.range.take()));
     let (from, until) = range.map_or((rest, None), |(from, until)| (from, Some(until)));
     if rang::impossible_in_text(&ready, range, out) || rest::impossible_in_text(&ready, from, out) {
         return State::Ready(ready);

@@ -9,7 +9,7 @@ use crate::ftp::{
 };
 
 pub(in crate::ftp) fn run(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    ready.renaming = None;
+    ready.spend(|noted| noted.renaming.take());
     match ready.path(arg, out) {
         Some(path) => {
             // Facts, not Stat: of the name itself, for a link that leads nowhere can be renamed too.
@@ -24,7 +24,7 @@ fn done(mut ready: Ready, asked: Asked, answer: Result<Done, Why>, _cx: &Context
     match answer {
         // An account that may rename but not list cannot be told what is there; RNTO decides.
         Ok(_) | Err(Why::Denied) => {
-            ready.renaming = Some(asked.path);
+            ready.note().renaming = Some(asked.path);
             out.reply(350, "RNTO comes next.");
         }
         Err(why) => moving::refused(&asked, why, out),

@@ -11,7 +11,7 @@ use crate::ftp::{
 };
 
 pub(in crate::ftp) fn run(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    let Some(from) = ready.renaming.take() else {
+    let Some(from) = ready.spend(|noted| noted.renaming.take()) else {
         out.reply(503, "RNFR comes first.");
         return State::Ready(ready);
     };

@@ -24,7 +24,7 @@ pub(in crate::ftp) fn receive(
     mode: WriteMode,
     out: &mut Out,
 ) -> State {
-    let from = std::mem::take(&mut ready.rest);
+    let from = ready.spend(|noted| std::mem::take(&mut noted.rest));
     if rang::impossible(&mut ready, verb, out) || rest::impossible_in_text(&ready, from, out) {
         return State::Ready(ready);
     }

@@ -8,7 +8,7 @@ use super::{list, rang, stor};
 use crate::ftp::{Context, Out, State, state::Ready};
 
 pub(in crate::ftp) fn run(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    if std::mem::take(&mut ready.rest) > 0 {
+    if ready.spend(|noted| std::mem::take(&mut noted.rest)) > 0 {
         out.reply(554, "REST and STOU do not go together.");
         return State::Ready(ready);
     }

@@ -19,15 +19,8 @@ pub struct Ready {
     pub cwd: VirtPath,
     /// TYPE A (the default, RFC 959 5.1); otherwise TYPE I.
     pub text: bool,
-    /// REST: where the next transfer starts; back to 0 with any transfer.
-    pub rest: u64,
-    /// RANG: the bytes that the next RETR or HASH is about, from the first to behind the last; back to all with any
-    /// transfer.
-    pub range: Option<(u64, u64)>,
-    /// RNFR: what the next RNTO renames.
-    pub renaming: Option<VirtPath>,
-    /// SITE CPFR: what the next SITE CPTO copies.
-    pub copying: Option<VirtPath>,
+    /// Only while there is something.
+    noted: Option<Box<Noted>>,
     /// OPTS HASH: the sum that HASH tells.
     pub algorithm: Algorithm,
     /// SITE UMASK: bits that new files and directories do not get, beside those of the account's umask.
@@ -42,6 +35,20 @@ pub struct Ready {
     pub only_epsv: bool,
 }
 
+/// What was said for a command to come, which spends it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// REST: where the next transfer starts; back to 0 with any transfer.
+    pub rest: u64,
+    /// RANG: the bytes that the next RETR or HASH is about, from the first to behind the last; back to all with any
+    /// transfer.
+    pub range: Option<(u64, u64)>,
+    /// RNFR: what the next RNTO renames.
+    pub renaming: Option<VirtPath>,
+    /// SITE CPFR: what the next SITE CPTO copies.
+    pub copying: Option<VirtPath>,
+}
+
 impl Ready {
     /// Just logged in.
     pub(super) fn new(vouched: Vouched) -> Self {
@@ -49,10 +56,7 @@ impl Ready {
             vouched,
             cwd: VirtPath::root(),
             text: true,
-            rest: 0,
-            range: None,
-            renaming: None,
-            copying: None,
+            noted: None,
             algorithm: Algorithm::default(),
             umask: 0,
             idle: None,
@@ -86,6 +90,23 @@ impl Ready {
         self
     }
 
+    /// Takes note of something for a command to come.
+    pub fn note(&mut self) -> &mut Noted {
+        self.noted.get_or_insert_default()
+    }
+
+    /// Spends something that was noted.
+    pub fn spend<T: Default>(&mut self, take: impl FnOnce(&mut Noted) -> T) -> T {
+        let taken = self.noted.as_deref_mut().map(take).unwrap_or_default();
+        self.noted.take_if(|noted| **noted == Noted::default());
+        taken
+    }
+
+    /// The next transfer is about a whole file again.
+    pub fn spend_offsets(&mut self) {
+        self.spend(|noted| (noted.rest, noted.range) = (0, None));
+    }
+
     /// The path a client means, or its reply when it means none.
     pub fn path(&self, written: &[u8], out: &mut Out) -> Option<VirtPath> {
         let refused = if written.is_empty() {
@@ -111,7 +132,7 @@ impl Ready {
     ///
     /// REST and RANG are spent, whatever becomes of the transfer (RFC 3659 5.3).
     pub fn ask_with_data(mut self, op: Op, asked: Asked, out: &mut Out) -> State {
-        (self.rest, self.range) = (0, None);
+        self.spend_offsets();
         out.order(Order::Ask(op));
         out.order(Order::Open(self.via));
         State::Moving(Box::new(Moving::new(self, Phase::Asked(asked))))

@@ -16,7 +16,7 @@ use crate::ftp::{
 
 /// CPFR. Opened at once, so that what cannot be copied is refused here and leaves nothing armed.
 pub(super) fn from(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    ready.copying = None;
+    ready.spend(|noted| noted.copying.take());
     match ready.path(arg, out) {
         Some(path) => ready.ask(Op::OpenRead(path.clone()), Asked::about("CPFR", path, found), out),
         None => State::Ready(ready),
@@ -26,7 +26,7 @@ pub(super) fn from(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Ou
 fn found(mut ready: Ready, asked: Asked, answer: Result<Done, Why>, _cx: &Context<'_>, out: &mut Out) -> State {
     match answer {
         Ok(_) => {
-            ready.copying = Some(asked.path);
+            ready.note().copying = Some(asked.path);
             out.reply(350, "SITE CPTO comes next.");
         }
         Err(why) => moving::refused(&asked, why, out),
@@ -36,7 +36,7 @@ fn found(mut ready: Ready, asked: Asked, answer: Result<Done, Why>, _cx: &Contex
 
 /// CPTO. Whatever becomes of it, the CPFR is spent.
 pub(super) fn to(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    let Some(from) = ready.copying.take() else {
+    let Some(from) = ready.spend(|noted| noted.copying.take()) else {
         out.reply(503, "SITE CPFR comes first.");
         return State::Ready(ready);
     };
