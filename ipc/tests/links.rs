@@ -253,7 +253,12 @@ fn asks() -> Vec<worker_broker::Ask> {
 fn answers() -> Vec<worker_broker::Answer> {
     use worker_broker::*;
     let attrs = Attrs { kind: Kind::File, size: u64::MAX, modified: i64::MIN, mode: 0o7777 };
-    let opened = Opened { size: 1, created: true, name: Some(Blob::new(&[b'n'; 255]).unwrap()) };
+    let opened = Opened {
+        size: 1,
+        created: true,
+        name: Some(Blob::new(&[b'n'; 255]).unwrap()),
+        storage: Storage::Disk { cached: u64::MAX },
+    };
     [
         Ok(Done::Nothing),
         Ok(Done::Opened(opened)),

@@ -3,17 +3,24 @@
 //! Reads from: whoever reaches the passive port (only the client's own address is let in), and the client.
 //! Descriptors are watched only when there is something to wait for: a small file needs none.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+};
 
 use ipc::{
     link::log::{Event as Happened, Level},
     types::{Port, SessionId},
 };
 use mio::Interest;
-use rustix::net::{getpeername, sockopt::socket_error};
+use rustix::{
+    io::Errno,
+    net::{Shutdown, getpeername, shutdown, sockopt::socket_error},
+};
 
 use crate::{
     ftp::data::{How, Via},
+    helpers::{Errand, Ticket},
     hub::{Hub, Source},
     passive::{Accepted, Socket},
     transfer::{Step, Transfer, outcome},
@@ -33,8 +40,20 @@ enum Connection {
     Connecting(OwnedFd),
     /// It is there.
     Open(OwnedFd),
+    /// A helper has it, and the transfer.
+    Lent(Arc<OwnedFd>, Lent),
     /// It did not come about.
     Failed,
+}
+
+/// A turn that a helper takes.
+#[derive(Debug)]
+struct Lent {
+    ticket: Ticket,
+    /// Bytes moved before.
+    moved: u64,
+    /// The connection had something to tell meanwhile.
+    stirred: bool,
 }
 
 /// What a turn brought.
@@ -86,12 +105,15 @@ impl Conduit {
 
     /// Whether the client is connected.
     pub fn is_open(&self) -> bool {
-        matches!(self.connection, Connection::Open(_))
+        matches!(self.connection, Connection::Open(_) | Connection::Lent(..))
     }
 
     /// Bytes moved so far.
     pub fn moved(&self) -> u64 {
-        self.transfer.as_ref().map_or(0, Transfer::moved)
+        match &self.connection {
+            Connection::Lent(_, lent) => lent.moved,
+            _ => self.transfer.as_ref().map_or(0, Transfer::moved),
+        }
     }
 
     /// Whether a question to the monitor about the control connection is open.
@@ -167,9 +189,10 @@ impl Conduit {
 
     /// Something happened to the passive port or the connection, or the next turn has come.
     pub fn turn(&mut self, key: Place, hub: &mut Hub) -> Turn {
-        match &self.connection {
+        match &mut self.connection {
             Connection::Expected if self.transfer.is_some() => self.accept(key, hub),
             Connection::Connecting(_) => self.connected(),
+            Connection::Lent(_, lent) => lent.stirred = true,
             _ => {}
         }
         let Some(transfer) = &mut self.transfer else { return Turn::Waits };
@@ -177,18 +200,60 @@ impl Conduit {
             Connection::Open(data) => data.as_fd(),
             Connection::Failed => return self.end(How::NoConnection, hub),
             Connection::Expected => return self.expect(key, hub),
-            Connection::None | Connection::Ordered | Connection::Connecting(_) => return Turn::Waits,
+            _ => return Turn::Waits,
         };
         let before = transfer.moved();
         let step = transfer.step(data, &mut hub.tools, hub.share);
-        let moved = transfer.moved() > before;
-        match (outcome(step), step) {
+        self.go_on(step, before, key, hub)
+    }
+
+    /// What a step means that began when `before` bytes had moved.
+    fn go_on(&mut self, step: Step, before: u64, key: Place, hub: &mut Hub) -> Turn {
+        let moved = self.moved() > before;
+        let turn = match (outcome(step), step) {
             (Some(how), _) => self.end(how, hub),
             (None, Step::More) => Turn::More,
-            (None, _) => match self.wait(key, hub) {
-                Turn::Waits if moved => Turn::Moved,
-                turn => turn,
-            },
+            (None, Step::Cold) => self.lend(key, hub),
+            (None, _) => self.wait(key, hub),
+        };
+        if turn == Turn::Waits && moved { Turn::Moved } else { turn }
+    }
+
+    /// Has a helper take the next turn.
+    fn lend(&mut self, key: Place, hub: &mut Hub) -> Turn {
+        let (Connection::Open(data), Some(transfer)) = (std::mem::take(&mut self.connection), self.transfer.take())
+        else {
+            return self.end(How::NoConnection, hub);
+        };
+        let (data, moved) = (Arc::new(data), transfer.moved());
+        match hub.helpers.give(key.0, Errand::Turn(Box::new(transfer), Arc::clone(&data))) {
+            Ok(ticket) => {
+                self.connection = Connection::Lent(data, Lent { ticket, moved, stirred: false });
+                Turn::Waits
+            }
+            Err(_) => self.end(How::File(Errno::AGAIN.raw_os_error()), hub),
+        }
+    }
+
+    /// A helper has taken a turn; the transfer comes back if this conduit does not know of it.
+    pub fn came_back(
+        &mut self,
+        (ticket, transfer, step): (Ticket, Box<Transfer>, Step),
+        key: Place,
+        hub: &mut Hub,
+    ) -> Result<Turn, Box<Transfer>> {
+        match std::mem::take(&mut self.connection) {
+            Connection::Lent(data, lent) if lent.ticket == ticket => {
+                self.connection = Arc::into_inner(data).map_or(Connection::Failed, Connection::Open);
+                self.transfer = Some(*transfer);
+                // What stirred it may be what the helper found missing: it is not told again.
+                let step = if step == Step::Blocked && lent.stirred { Step::More } else { step };
+                Ok(self.go_on(step, lent.moved, key, hub))
+            }
+            other => {
+                self.connection = other;
+                Err(transfer)
+            }
         }
     }
 
@@ -198,11 +263,13 @@ impl Conduit {
     pub fn end(&mut self, how: How, hub: &mut Hub) -> Turn {
         let moved = self.moved();
         if how == How::Complete {
-            match (std::mem::take(&mut self.connection), self.transfer.take()) {
-                (Connection::Open(data), Some(transfer)) if transfer.receives() => {
-                    hub.late.extend([data, transfer.into_file()]);
+            if let Some(transfer) = self.transfer.take_if(|transfer| !transfer.closes_slowly()) {
+                if transfer.receives()
+                    && let Connection::Open(data) = std::mem::take(&mut self.connection)
+                {
+                    hub.late.push(data);
                 }
-                (_, transfer) => hub.late.extend(transfer.map(Transfer::into_file)),
+                hub.late.push(transfer.into_file());
             }
         }
         self.cut(hub);
@@ -211,6 +278,14 @@ impl Conduit {
 
     /// Closes connection and file and gives the port back. An open question to the monitor stays open.
     pub fn cut(&mut self, hub: &mut Hub) {
+        if let Connection::Lent(data, _) = &self.connection {
+            // The helper holds it for now: closing ours would tell neither the client nor the loop.
+            let _ = shutdown(data, Shutdown::Write);
+            hub.unwatch(data.as_fd());
+        }
+        if let Some(transfer) = self.transfer.take_if(|transfer| transfer.closes_slowly()) {
+            hub.helpers.close(vec![transfer.into_file()]);
+        }
         (self.connection, self.watched, self.transfer, self.then) = (Connection::None, None, None, None);
         self.give_port_back(hub);
     }

@@ -13,17 +13,18 @@ use std::{
 use ipc::{
     link::{
         log::{Event as Happened, Level},
-        monitor_worker::{FromWorker, Granted, ToWorker, WorkerEnd},
+        monitor_worker::{FromWorker, FtpSettings, Granted, ToWorker, WorkerEnd},
         worker_authd::{FromAuthd, Outcome},
     },
     types::{ListenerId, SessionId},
 };
-use mio::{Events, Poll};
+use mio::{Events, Interest, Poll};
 use rustix::net::{SendFlags, send};
 use slab::Slab;
 
 use crate::{
     ftp::Event,
+    helpers::Helpers,
     hub::{Hub, NEVER, Source},
     link::{Link, Lost},
     listeners::{Accepted, Listeners, PER_TURN},
@@ -51,11 +52,12 @@ pub struct Worker {
 
 impl Worker {
     /// Watches the link to the monitor; the rest arrives over it.
-    pub fn new(link: WorkerEnd, settings: ipc::link::monitor_worker::FtpSettings) -> io::Result<Self> {
+    pub fn new(link: WorkerEnd, settings: FtpSettings, helpers: Helpers) -> io::Result<Self> {
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let monitor = Link::new(link, Source::Monitor.token(), &registry)?;
-        let hub = Hub::new(registry, monitor, settings);
+        let hub = Hub::new(registry, monitor, settings, helpers);
+        hub.watch(hub.helpers.bell(), Source::Helpers, Interest::READABLE, false)?;
         Ok(Worker { poll, hub, listeners: Listeners::default(), sessions: Slab::new(), stops: false })
     }
 
@@ -137,6 +139,7 @@ impl Worker {
             Some(Source::Listener(place)) => self.accept(place),
             Some(Source::Monitor) => self.on_monitor(),
             Some(Source::Authd) => self.on_authd(),
+            Some(Source::Helpers) => self.on_helpers(),
             None => {}
         }
     }
@@ -218,6 +221,19 @@ impl Worker {
         }
         if let Err(lost) = result {
             self.broker_lost(place, &lost);
+        }
+    }
+
+    /// Errands are done. What comes back for a session that has gone, or gave up, is closed.
+    fn on_helpers(&mut self) {
+        for done in self.hub.helpers.done() {
+            let mut rest = Some((done.ticket, done.back));
+            self.with(done.session, |session, hub| {
+                rest = rest.take().and_then(|(ticket, back)| session.came_back(ticket, back, hub));
+            });
+            if let Some((_, back)) = rest {
+                self.hub.helpers.close(back.into_files());
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use ipc::{
 };
 use mio::{Interest, Registry, Token, unix::SourceFd};
 
-use crate::{ask::Brokers, ftp::Out, link::Link, log::Log, passive::Pool, transfer::Tools};
+use crate::{ask::Brokers, ftp::Out, helpers::Helpers, link::Link, log::Log, passive::Pool, transfer::Tools};
 
 /// Bytes of unfinished and waiting lines that a session may hold; more are left in its socket.
 pub const QUEUE_BYTES: usize = 16 << 10;
@@ -41,6 +41,8 @@ pub enum Source {
     Data(usize),
     /// The passive socket on which a session's client is expected.
     Passive(usize),
+    /// The bell of the helper threads.
+    Helpers,
 }
 
 impl Source {
@@ -54,6 +56,7 @@ impl Source {
             Source::Control(place) => (4, place),
             Source::Data(place) => (5, place),
             Source::Passive(place) => (6, place),
+            Source::Helpers => (7, 0),
         };
         Token(place << 3 | kind)
     }
@@ -69,6 +72,7 @@ impl Source {
             4 => Source::Control(place),
             5 => Source::Data(place),
             6 => Source::Passive(place),
+            7 if place == 0 => Source::Helpers,
             _ => return None,
         })
     }
@@ -89,6 +93,8 @@ pub struct Hub {
     pub pool: Pool,
     /// What transfers share.
     pub tools: Tools,
+    /// Who waits for disks.
+    pub helpers: Helpers,
     /// caisson.toml(5).
     pub settings: FtpSettings,
     /// Lines for the log.
@@ -131,7 +137,12 @@ impl Hub {
     }
 
     /// At the start.
-    pub fn new(registry: Registry, monitor: Link<FromWorker, ToWorker>, settings: FtpSettings) -> Self {
+    pub fn new(
+        registry: Registry,
+        monitor: Link<FromWorker, ToWorker>,
+        settings: FtpSettings,
+        helpers: Helpers,
+    ) -> Self {
         Hub {
             registry,
             monitor,
@@ -139,6 +150,7 @@ impl Hub {
             brokers: Brokers::default(),
             pool: Pool::default(),
             tools: Tools::new(&settings),
+            helpers,
             settings,
             log: Log::default(),
             logins: HashMap::new(),
@@ -210,9 +222,10 @@ mod tests {
             Source::Control(1 << 40),
             Source::Data(7),
             Source::Passive(9),
+            Source::Helpers,
         ] {
             assert_eq!(Source::of(source.token()), Some(source));
         }
-        assert_eq!(Source::of(Token(7)), None);
+        assert_eq!(Source::of(Token(15)), None);
     }
 }

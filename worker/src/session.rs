@@ -30,9 +30,9 @@ use crate::{
         state::Wait,
         talk::Talk,
     },
+    helpers::{Back, Ticket},
     hub::{Hub, NEVER, QUEUE_BYTES, Source},
     passive::Socket,
-    transfer::job::Job,
 };
 
 mod input;
@@ -54,6 +54,14 @@ enum Login {
     Asked(SessionId),
     /// An account's; its broker's link is at this place.
     Granted(SessionId, usize),
+}
+
+/// A sum or a copy that a helper works on.
+#[derive(Debug)]
+struct Working {
+    ticket: Ticket,
+    /// Bytes done so far.
+    moved: u64,
 }
 
 /// What epoll_wait(2) told of a control connection.
@@ -91,7 +99,7 @@ pub struct Session {
     /// The second one, if there were two.
     second: Option<OwnedFd>,
     /// A sum or a copy under way.
-    job: Option<Job>,
+    work: Option<Box<Working>>,
     connected: u64,
     since: u64,
     /// The control connection may have more to read.
@@ -123,7 +131,7 @@ impl Session {
             conduit: None,
             file: None,
             second: None,
-            job: None,
+            work: None,
             connected: hub.now,
             since: hub.now,
             more_input: false,
@@ -191,14 +199,32 @@ impl Session {
         if self.more_input {
             self.read(false, hub);
         }
-        if self.job.is_some() {
-            let event = self.work(hub);
-            return self.drive(event, hub);
-        }
         match self.conduit.as_mut().filter(|conduit| conduit.is_open()) {
             Some(_) => self.on_data(hub),
             None => self.drive(None, hub),
         }
+    }
+
+    /// A helper has done an errand; what is not for this session comes back.
+    pub fn came_back(&mut self, ticket: Ticket, back: Back, hub: &mut Hub) -> Option<(Ticket, Back)> {
+        let event = match back {
+            Back::Turn(transfer, step) => {
+                let place = Place(self.key, self.peer.ip());
+                let Some(conduit) = &mut self.conduit else { return Some((ticket, Back::Turn(transfer, step))) };
+                match conduit.came_back((ticket, transfer, step), place, hub) {
+                    Ok(turn) => self.after(turn, hub),
+                    Err(transfer) => return Some((ticket, Back::Turn(transfer, step))),
+                }
+            }
+            Back::Work(job, result) => {
+                if self.work.take_if(|work| work.ticket == ticket).is_none() {
+                    return Some((ticket, Back::Work(job, result)));
+                }
+                self.after_work(job, result, hub)
+            }
+        };
+        self.drive(event, hub);
+        None
     }
 
     /// Something happened elsewhere that concerns it.
@@ -360,11 +386,11 @@ impl Session {
     /// Bytes moved, summed or copied so far.
     fn moved(&self) -> u64 {
         let conduit = self.conduit.as_ref().map_or(0, |conduit| conduit.moved());
-        self.job.as_ref().map_or(conduit, |job| job.moved())
+        self.work.as_ref().map_or(conduit, |work| work.moved)
     }
 
     fn cut(&mut self, hub: &mut Hub) {
-        (self.file, self.second, self.job) = (None, None, None);
+        (self.file, self.second, self.work) = (None, None, None);
         if let Some(conduit) = &mut self.conduit {
             conduit.cut(hub);
             self.conduit.take_if(|conduit| conduit.is_empty());

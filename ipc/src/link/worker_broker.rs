@@ -203,6 +203,22 @@ pub struct Opened {
     pub created: bool,
     /// The name chosen, for [`WriteMode::Unique`].
     pub name: Option<Blob<255>>,
+    /// What its bytes are kept on.
+    pub storage: Storage,
+}
+
+/// What the bytes of a file are kept on: whether reading or writing them can make anybody wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Storage {
+    /// Memory (tmpfs, ramfs): nobody waits.
+    Memory,
+    /// A disk of this machine, whose file system tells what is in the page cache (`RWF_NOWAIT`, preadv2(2)).
+    Disk {
+        /// So many bytes from the beginning were there when the file was opened for reading; more may have been.
+        cached: u64,
+    },
+    /// Anything else (network file systems, FUSE): every call may wait.
+    Remote,
 }
 
 /// Attributes of a file.

@@ -15,6 +15,7 @@ mod op;
 mod resolve;
 mod rules;
 mod serve;
+mod storage;
 mod why;
 
 use std::{fmt, process::ExitCode, sync::Arc};

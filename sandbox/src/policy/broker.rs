@@ -19,7 +19,7 @@ pub const CALLS: &[Row] = &[
         [arg(1, OneOf(&[F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GET_SEALS, F_SETFD, F_SETFL]))],
         "monitor/broker/src/listing/output.rs seals a listing; monitor/broker/src/resolve.rs"
     ),
-    call!(SYS_fstatfs, "monitor/broker/src/op/space.rs"),
+    call!(SYS_fstatfs, "monitor/broker/src/op/space.rs; monitor/broker/src/storage.rs"),
     call!(SYS_ftruncate, "monitor/broker/src/op/truncate.rs; monitor/broker/src/listing/output.rs sizes a listing"),
     call!(SYS_getdents64, "monitor/broker/src/listing/names.rs"),
     call!(SYS_linkat, "monitor/broker/src/op/link.rs"),
@@ -28,6 +28,7 @@ pub const CALLS: &[Row] = &[
     call!(SYS_newfstatat, "monitor/broker/src/op/stat.rs"),
     call!(SYS_openat2, "monitor/broker/src/resolve.rs"),
     call!(SYS_pread64, "monitor/broker/src/op"),
+    call!(SYS_preadv2, "monitor/broker/src/storage.rs asks whether data is in the page cache"),
     call!(SYS_pwrite64, "monitor/broker/src/listing/output.rs"),
     call!(SYS_readlinkat, "monitor/broker/src/op/readlink.rs"),
     call!(SYS_renameat, "monitor/broker/src/op/rename.rs, replacing"),

@@ -3,7 +3,7 @@
 use ipc::{
     link::{
         monitor_worker::FtpSettings,
-        worker_broker::{Attrs, Done, Kind, Op, Opened, Why},
+        worker_broker::{Attrs, Done, Kind, Op, Opened, Storage, Why},
     },
     types::{Blob, BrokerId, Port, SessionId},
 };
@@ -105,8 +105,10 @@ fn made_up(order: &Order) -> Option<Event<'static>> {
 fn answer(op: &Op) -> Result<Done, Why> {
     let stat = Done::Stat(Attrs { kind: Kind::File, size: 5, modified: 0, mode: 0o644 });
     Ok(match op {
-        Op::OpenRead(_) => Done::Opened(Opened { size: 5, created: false, name: None }),
-        Op::OpenWrite { .. } => Done::Opened(Opened { size: 0, created: true, name: Some(Blob::cut(b"x\r\n")) }),
+        Op::OpenRead(_) => Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::Memory }),
+        Op::OpenWrite { .. } => {
+            Done::Opened(Opened { size: 0, created: true, name: Some(Blob::cut(b"x\r\n")), storage: Storage::Memory })
+        }
         Op::Stat(_) | Op::SetModified(..) | Op::SetFacts { .. } | Op::SetTimes { .. } => stat,
         Op::Space(_) => Done::Space(1 << 40),
         Op::Copy { .. } => Done::Copying(5),

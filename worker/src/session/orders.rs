@@ -3,13 +3,15 @@
 use ipc::types::UserName;
 use rustix::io::pread;
 
-use super::{Errno, Event, Hub, Login, Place, Session};
+use super::{Errno, Event, Hub, Login, Place, Session, Working};
 use crate::{
     conduit::Turn,
     ftp::{
         Order,
         data::{Ending, How, Move, Work},
+        state::Worked,
     },
+    helpers::Errand,
     transfer::{Transfer, job::Job},
 };
 
@@ -128,28 +130,37 @@ impl Session {
         }
     }
 
-    /// Takes the files of a sum or a copy; the work is done from the next turn on.
+    /// Takes the files of a sum or a copy, and has a helper begin.
     fn begin_work(&mut self, work: Work, hub: &mut Hub) -> Option<Event<'static>> {
         match self.file.take().and_then(|file| Job::new(work, file, self.second.take())) {
-            Some(job) => {
-                self.job = Some(job);
-                self.again(hub);
-                None
-            }
+            Some(job) => self.work_on(job, hub),
             // A broker that answers without descriptors breaks its contract, which `ipc` has checked.
             None => Some(Event::Worked(Err(How::File(Errno::BADF.raw_os_error())))),
         }
     }
 
-    /// A share of it.
-    pub(super) fn work(&mut self, hub: &mut Hub) -> Option<Event<'static>> {
+    /// Has a helper do the next share of it.
+    fn work_on(&mut self, job: Job, hub: &mut Hub) -> Option<Event<'static>> {
         self.since = hub.now;
-        let result = self.job.as_mut()?.step(&mut hub.tools, hub.share);
-        match result {
-            Some(_) => self.job = None,
-            None => self.again(hub),
+        let moved = job.moved();
+        match hub.helpers.give(self.key, Errand::Work(job)) {
+            Ok(ticket) => {
+                self.work = Some(Box::new(Working { ticket, moved }));
+                None
+            }
+            Err(_) => Some(Event::Worked(Err(How::File(Errno::AGAIN.raw_os_error())))),
         }
-        result.map(Event::Worked)
+    }
+
+    /// A helper has done a share.
+    pub(super) fn after_work(&mut self, job: Job, result: Option<Worked>, hub: &mut Hub) -> Option<Event<'static>> {
+        match result {
+            None => self.work_on(job, hub),
+            Some(result) => {
+                hub.helpers.close(job.into_files());
+                Some(Event::Worked(result))
+            }
+        }
     }
 
     fn read_listing(&mut self, bytes: u64) -> Option<Vec<u8>> {

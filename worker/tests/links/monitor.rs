@@ -5,7 +5,7 @@ use std::{io::Read, net::TcpListener, os::fd::AsFd};
 use ipc::{
     link::{
         monitor_worker::{Connecting, FromWorker, ToWorker},
-        worker_broker::{Done, Opened},
+        worker_broker::{Done, Opened, Storage},
     },
     types::BrokerId,
 };
@@ -23,7 +23,11 @@ fn one_passive_socket_serves_one_transfer_after_the_other() {
         assert_eq!(client.told("EPSV"), first);
         let mut data = client.dial(&first);
         client.send("RETR f");
-        answer(&mut broker, Ok(Done::Opened(Opened { size: 5, created: false, name: None })), &[&file(b"hello")]);
+        answer(
+            &mut broker,
+            Ok(Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::Memory })),
+            &[&file(b"hello")],
+        );
         assert!(client.reply().starts_with("150 "));
         let mut got = String::new();
         data.read_to_string(&mut got).unwrap();
@@ -76,7 +80,11 @@ fn active_mode_hands_the_control_connection_itself_to_the_monitor() {
         assert_eq!((ask.session, ask.port.get()), (session, port));
         let peer = rustix::net::getpeername(&heard.fds[0]).unwrap();
         assert!(std::net::SocketAddr::try_from(peer.unwrap()).unwrap().ip().is_loopback());
-        answer(&mut broker, Ok(Done::Opened(Opened { size: 2, created: false, name: None })), &[&file(b"hi")]);
+        answer(
+            &mut broker,
+            Ok(Done::Opened(Opened { size: 2, created: false, name: None, storage: Storage::Memory })),
+            &[&file(b"hi")],
+        );
         assert!(client.reply().starts_with("150 "));
         if turn == 0 {
             let refused = ToWorker::ConnectBack(Connecting { session, errno: 111 });

@@ -17,7 +17,7 @@ use rustix::{
 };
 
 use super::{Outcome, new_mode, regular, size};
-use crate::{account::Account, why::why};
+use crate::{account::Account, storage, why::why};
 
 const WRITE: OFlags = OFlags::WRONLY.union(OFlags::NONBLOCK);
 const MAKE: OFlags = WRITE.union(OFlags::CREATE);
@@ -48,7 +48,8 @@ pub(super) fn run(account: &Account, path: &VirtPath, mode: WriteMode, umask: u1
     if start > 0 {
         seek(&file, SeekFrom::Start(start)).map_err(why)?;
     }
-    Ok((Done::Opened(Opened { size: opened, created, name: None }), vec![file]))
+    let storage = storage::of(&file);
+    Ok((Done::Opened(Opened { size: opened, created, name: None, storage }), vec![file]))
 }
 
 /// Opens what is there, or makes it; tells whether it was made.
@@ -89,7 +90,8 @@ fn unique(account: &Account, path: &VirtPath, umask: u16) -> Outcome {
             Ok(file) => {
                 let size = size(&regular(&file)?);
                 let name = Blob::new(&name).map_err(|_| Why::Invalid)?;
-                return Ok((Done::Opened(Opened { size, created: true, name: Some(name) }), vec![file]));
+                let storage = storage::of(&file);
+                return Ok((Done::Opened(Opened { size, created: true, name: Some(name), storage }), vec![file]));
             }
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(why(errno)),

@@ -2,7 +2,7 @@
 //! are ignored. What stands behind them is one path, byte for byte; no wildcards.
 
 use ipc::{
-    link::worker_broker::{Done, Form, Op, Why},
+    link::worker_broker::{Done, Form, Op, Storage, Why},
     types::VirtPath,
 };
 
@@ -64,7 +64,8 @@ fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>,
         Ok(Done::Listing(bytes)) => {
             let transfer = Transfer { verb: asked.verb, path: asked.path, name: None, started: cx.now, file: false };
             // A listing has CR LF lines already, whatever the TYPE.
-            moving::begin(ready, transfer, Move::Send { from: 0, to: bytes, text: false }, out)
+            let order = Move::Send { from: 0, to: bytes, text: false, storage: Storage::Memory };
+            moving::begin(ready, transfer, order, out)
         }
         Ok(_) => super::strange(ready, &asked, out),
         Err(why) => moving::nothing_to_move(ready, &asked, why, out),
