@@ -59,10 +59,14 @@ fn ftp_settings() -> monitor_worker::FtpSettings {
         idle_timeout_secs: 2,
         data_connect_timeout_secs: 3,
         stall_timeout_secs: 4,
+        session_timeout_secs: 9,
         max_login_failures: 5,
         active: true,
         passive_address: Some(Ipv4Addr::LOCALHOST),
         max_sessions: 6,
+        max_sessions_per_address: 10,
+        address_prefix_ipv4: 32,
+        address_prefix_ipv6: 64,
         sendfile: true,
         splice: false,
         buffer_pool_bytes: 7,
@@ -78,6 +82,8 @@ fn to_worker() -> Vec<monitor_worker::ToWorker> {
             build: Build::THIS,
             confine: confine(),
             worker: WorkerId(1),
+            lower: 0,
+            ledger_key: 11,
             settings: ftp_settings(),
         }),
         ToWorker::Authd,
@@ -91,6 +97,7 @@ fn to_worker() -> Vec<monitor_worker::ToWorker> {
         ToWorker::GrantRefused(SessionId(1)),
         ToWorker::Kick(SessionId(1)),
         ToWorker::Stop,
+        ToWorker::Regions,
     ]
 }
 
@@ -382,7 +389,7 @@ fn variants<R>(samples: &[R]) -> usize {
 
 #[test]
 fn every_record_of_the_monitor_worker_link_holds() {
-    assert_eq!(variants(&to_worker()), 11);
+    assert_eq!(variants(&to_worker()), 12);
     assert_eq!(variants(&from_worker()), 7);
     hold(to_worker());
     hold(from_worker());

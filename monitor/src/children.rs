@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use ipc::MAX_FDS;
 use ipc::link::Confine;
 use ipc::link::log::{Event, Level};
 use ipc::link::monitor_authd::{AuthdStart, ToAuthd};
@@ -62,10 +63,16 @@ impl Monitor {
     /// Starts the worker of a slot, gives it the listeners, and links it with authd.
     pub fn start_worker(&mut self, slot: usize) -> io::Result<()> {
         let id = WorkerId(self.new_id());
+        let (own, mut others) = self.ledger.split(slot)?;
         let mut child = WorkerChild::start(&self.programs.worker, format!("worker {slot}"), &self.epoll, id.0, "")?;
         let confine = self.confine(self.config.fixed.worker_ids.as_ref());
-        let settings = self.config.ftp.clone();
-        child.send(ToWorker::Start(WorkerStart { build: Build::THIS, confine, worker: id, settings }), Vec::new());
+        let (lower, ledger_key, settings) = ((slot - 1) as u16, self.ledger.key, self.config.ftp.clone());
+        let start = WorkerStart { build: Build::THIS, confine, worker: id, lower, ledger_key, settings };
+        child.send(ToWorker::Start(start), vec![own]);
+        while !others.is_empty() {
+            let rest = others.split_off(others.len().min(MAX_FDS));
+            child.send(ToWorker::Regions, std::mem::replace(&mut others, rest));
+        }
         for listening in &self.listeners {
             offer(&mut child, listening)?;
         }

@@ -19,6 +19,7 @@ use nix::sys::signalfd::SignalFd;
 use rustix::{event::Timespec, event::epoll, io::Errno, process::Signal};
 
 use crate::config::Users;
+use crate::ledger::Ledger;
 use crate::listen::Listening;
 use crate::spawn::{Child, Programs};
 use crate::table::{self, Sessions};
@@ -88,6 +89,7 @@ pub(crate) struct Monitor {
     pub reloads: Reloads,
     pub programs: Programs,
     pub listeners: Vec<Listening>,
+    pub ledger: Ledger,
     pub control: Option<Control>,
     pub epoll: Rc<OwnedFd>,
     pub signals: SignalFd,

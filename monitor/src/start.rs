@@ -18,6 +18,7 @@ use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use sandbox::{Confined, Enforcement};
 
+use crate::ledger::Ledger;
 use crate::monitor::{AUTHD, Monitor, SIGNALS, Stage};
 use crate::timer::{Alarm, Timers};
 use crate::{config::Users, control::Control, log::Log, notify, reap, reload, reload::Reloads, spawn::Programs};
@@ -74,6 +75,7 @@ fn prepare(file: PathBuf) -> Result<Monitor, String> {
         reloads: Reloads::default(),
         programs: Programs::default(),
         listeners: Vec::new(),
+        ledger: Ledger::default(),
         control: None,
         epoll,
         signals,
@@ -101,6 +103,8 @@ fn configure(m: &mut Monitor, check: bool) -> Result<(), String> {
     let fixed = fresh.config.fixed.clone();
     m.programs = Programs::find(fixed.program_dir.as_deref())?;
     m.deaths = vec![0; fixed.workers as usize + 1];
+    let sessions = fresh.config.ftp.max_sessions;
+    m.ledger = Ledger::new(fixed.workers, sessions).map_err(|e| format!("memfd or /proc/self/fd: {e}"))?;
     reload::swap(m, fresh)?;
     m.control = fixed.control_socket.as_deref().map(|path| Control::bind(path, &m.epoll)).transpose()?;
     Ok(())

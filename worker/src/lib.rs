@@ -12,6 +12,7 @@
 //! | `transfer` | the data paths |
 //! | `ask`, `link` | questions to monitor, authd, brokers |
 //! | `listeners`, `passive` | sockets that the monitor made |
+//! | `ledger` | limits that hold over all workers |
 //! | `hub`, `log` | what sessions share; lines for the log |
 //!
 //! Fears: its clients. If one takes this process over, it has the client sockets, the passive sockets and the brokers
@@ -23,6 +24,7 @@ pub mod conduit;
 pub mod event;
 pub mod ftp;
 pub mod hub;
+pub mod ledger;
 pub mod link;
 pub mod listeners;
 pub mod log;
@@ -30,7 +32,7 @@ pub mod passive;
 pub mod session;
 pub mod transfer;
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 use ipc::{
     Channel, Received,
@@ -40,6 +42,7 @@ use ipc::{
     },
     types::{Blob, Build},
 };
+use ledger::Ledger;
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 /// The program.
@@ -57,11 +60,15 @@ pub fn main() -> ExitCode {
 fn climb() -> Result<(), String> {
     let fd = sandbox::take_link().map_err(|error| error.to_string())?;
     let mut link: WorkerEnd = Channel::from_fd(fd).map_err(|error| format!("descriptor 0: {error}"))?;
-    let WorkerStart { build: Build { .. }, confine, settings, worker: _ } = match link.recv() {
-        Ok(Received { record: ToWorker::Start(start), .. }) => start,
+    let (start, own) = match link.recv() {
+        Ok(Received { record: ToWorker::Start(start), mut fds }) => (start, fds.pop()),
         Ok(Received { record, .. }) => return Err(format!("link to the monitor: {record:?} came before Start")),
         Err(error) => return Err(format!("link to the monitor: {error:?}")),
     };
+    let WorkerStart { build: Build { .. }, confine, worker: _, lower, ledger_key, settings } = start;
+    let ledger =
+        own.ok_or_else(|| io::Error::other("missing")).and_then(|own| Ledger::new(own, lower, ledger_key, &settings));
+    let ledger = ledger.map_err(|error| format!("region of the ledger: {error}"))?;
     let weaker = match enter(&confine) {
         Ok(weaker) => weaker,
         Err(why) => {
@@ -70,7 +77,7 @@ fn climb() -> Result<(), String> {
             return link.send(&record, &[]).map_err(|_| why);
         }
     };
-    let mut worker = event::Worker::new(link, settings).map_err(|error| format!("epoll: {error}"))?;
+    let mut worker = event::Worker::new(link, settings, ledger).map_err(|error| format!("epoll: {error}"))?;
     worker.tell(FromWorker::Ready(Ready { weaker: Blob::cut(weaker.join("; ").as_bytes()) }));
     worker.run()
 }

@@ -15,7 +15,7 @@ use crate::{Channel, MAX_FDS};
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToWorker {
-    /// First record.
+    /// First record; one descriptor, the worker's own region of the ledger (worker/src/ledger.rs), to be written.
     Start(WorkerStart),
     /// Link to authd; one descriptor. Comes again when authd was started again: the link before is dead.
     Authd,
@@ -38,6 +38,8 @@ pub enum ToWorker {
     Kick(SessionId),
     /// Tell every session 421 and exit when all are told, at once.
     Stop,
+    /// The other workers' regions of the ledger, to be read, by slot; several records if one does not hold them.
+    Regions,
 }
 
 /// First record to a worker.
@@ -49,6 +51,10 @@ pub struct WorkerStart {
     pub confine: Confine,
     /// This worker.
     pub worker: WorkerId,
+    /// How many of the other workers have a lower slot: their regions come first.
+    pub lower: u16,
+    /// Key of the ledger's hash, the same for all workers.
+    pub ledger_key: u64,
     /// Initial settings.
     pub settings: FtpSettings,
 }
@@ -66,14 +72,22 @@ pub struct FtpSettings {
     pub data_connect_timeout_secs: u32,
     /// `stall_timeout_secs`: a transfer that moves no byte.
     pub stall_timeout_secs: u32,
+    /// `session_timeout_secs`: a session from its connection or REIN on, whatever it does.
+    pub session_timeout_secs: u32,
     /// `max_login_failures`: close after that many.
     pub max_login_failures: u32,
     /// `active`: whether PORT and EPRT are allowed.
     pub active: bool,
     /// `passive_address`: what 227 tells the client instead of the local address.
     pub passive_address: Option<Ipv4Addr>,
-    /// Most sessions this worker holds at once; more are told 421.
+    /// `max_sessions`: of all workers together, logged in or not; more are told 421.
     pub max_sessions: u32,
+    /// `max_sessions_per_address`: of them, from one address; 0 is off.
+    pub max_sessions_per_address: u32,
+    /// `address_prefix_ipv4`: leading bits of an IPv4 address that count for that, at most 32.
+    pub address_prefix_ipv4: u8,
+    /// `address_prefix_ipv6`: the same of an IPv6 address, at most 128.
+    pub address_prefix_ipv6: u8,
     /// `[performance] sendfile`.
     pub sendfile: bool,
     /// `[performance] splice`.
@@ -174,12 +188,12 @@ pub enum FromWorker {
 impl Record for ToWorker {
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
-            ToWorker::Authd | ToWorker::Listener(_) => ONE,
+            ToWorker::Start(_) | ToWorker::Authd | ToWorker::Listener(_) => ONE,
+            ToWorker::Regions => 1..=MAX_FDS,
             ToWorker::PassivePool(_) => PassivePool::RETURNED,
             ToWorker::ConnectBack(reply) if reply.errno == 0 => ONE,
             ToWorker::Granted(_) => UP_TO_ONE,
             ToWorker::ConnectBack(_)
-            | ToWorker::Start(_)
             | ToWorker::CloseListener(_)
             | ToWorker::Settings(_)
             | ToWorker::GrantRefused(_)

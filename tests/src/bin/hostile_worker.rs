@@ -51,10 +51,12 @@ fn main() -> Done<()> {
         return honest(&dir);
     }
     let mut link: WorkerEnd = Channel::from_fd(sandbox::take_link()?)?;
-    let ToWorker::Start(start) = link.recv().map_err(|e| format!("{e:?}"))?.record else {
+    let received = link.recv().map_err(|e| format!("{e:?}"))?;
+    let ToWorker::Start(start) = received.record else {
         return Err("the first record is not Start".into());
     };
     let mut puppet = Puppet::new()?;
+    puppet.regions = received.fds;
     let enforcement = if start.confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
     let ids = start.confine.ids.map(|i| sandbox::Ids { uid: i.uid, gid: i.gid, groups: i.groups });
     let order = Confinement { role: Role::WorkerFtp, ids, root: Root::Empty, rights: Rights::NONE, enforcement };
@@ -80,6 +82,8 @@ struct Puppet {
     broker: Option<OwnedFd>,
     control: Option<OwnedFd>,
     listener: Option<OwnedFd>,
+    /// Of the ledger, its own first.
+    regions: Vec<OwnedFd>,
     /// Came with the last records, newest last.
     got: Vec<OwnedFd>,
     null: OwnedFd,
@@ -97,6 +101,7 @@ impl Puppet {
             broker: None,
             control: None,
             listener: None,
+            regions: Vec::new(),
             got: Vec::new(),
             null: fs::File::open("/dev/null")?.into(),
             pipe: rustix::pipe::pipe()?,
@@ -108,7 +113,11 @@ impl Puppet {
     /// Reads the monitor's first records until it has a listener and a link to authd.
     fn meet(&mut self, link: &mut WorkerEnd) -> Done<TcpListener> {
         loop {
-            let received = link.recv().map_err(|e| format!("{e:?}"))?;
+            let mut received = link.recv().map_err(|e| format!("{e:?}"))?;
+            if matches!(received.record, ToWorker::Regions) {
+                self.regions.append(&mut received.fds);
+                continue;
+            }
             let fd = received.fds.into_iter().next();
             match received.record {
                 ToWorker::Authd => self.authd = fd,
@@ -153,11 +162,13 @@ impl Puppet {
                 Some(Err(errno)) => format!("error {errno}"),
                 None => "error nothing held".to_owned(),
             },
-            (Some(Word::Write), [bytes]) => match self.got.last().map(|fd| rustix::io::write(fd, &unhex(bytes))) {
-                Some(Ok(count)) => format!("wrote {count}"),
-                Some(Err(errno)) => format!("error {errno}"),
-                None => "error nothing held".to_owned(),
-            },
+            (Some(Word::Write), [bytes]) => told(self.got.last().map(|fd| rustix::io::write(fd, &unhex(bytes)))),
+            (Some(Word::Ledger), [which, offset, bytes]) => {
+                let region = which.parse().ok().and_then(|which: usize| self.regions.get(which));
+                let offset = offset.parse().unwrap_or(0);
+                told(region.map(|fd| rustix::io::pwrite(fd, &unhex(bytes), offset)))
+            }
+            (Some(Word::Cut), []) => told(self.regions.first().map(|fd| rustix::fs::ftruncate(fd, 64).map(|()| 64))),
             _ => format!("error not understood: {line}"),
         }
     }
@@ -222,6 +233,15 @@ impl Puppet {
                 return "nothing".to_owned();
             }
         }
+    }
+}
+
+/// How a write went.
+fn told(result: Option<Result<usize, Errno>>) -> String {
+    match result {
+        Some(Ok(count)) => format!("wrote {count}"),
+        Some(Err(errno)) => format!("error {errno}"),
+        None => "error nothing held".to_owned(),
     }
 }
 
