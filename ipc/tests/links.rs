@@ -65,8 +65,7 @@ fn ftp_settings() -> monitor_worker::FtpSettings {
         passive_address: Some(Ipv4Addr::LOCALHOST),
         max_sessions: 6,
         max_sessions_per_address: 10,
-        address_prefix_ipv4: 32,
-        address_prefix_ipv6: 64,
+        address_prefixes: (32, 64),
         sendfile: true,
         splice: false,
         buffer_pool_bytes: 7,
@@ -82,9 +81,8 @@ fn to_worker() -> Vec<monitor_worker::ToWorker> {
             build: Build::THIS,
             confine: confine(),
             worker: WorkerId(1),
-            lower: 0,
-            ledger_key: 11,
             settings: ftp_settings(),
+            ledger: (11, 12),
         }),
         ToWorker::Authd,
         ToWorker::Listener(Listener { id: ListenerId(1), address }),
@@ -97,7 +95,7 @@ fn to_worker() -> Vec<monitor_worker::ToWorker> {
         ToWorker::GrantRefused(SessionId(1)),
         ToWorker::Kick(SessionId(1)),
         ToWorker::Stop,
-        ToWorker::Regions,
+        ToWorker::Region(true),
     ]
 }
 

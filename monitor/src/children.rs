@@ -2,11 +2,11 @@
 //!
 //! Everything a child needs is sent right behind its `Start`; the socket holds it until the child is confined and reads.
 
+use std::hash::BuildHasher;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use ipc::MAX_FDS;
 use ipc::link::Confine;
 use ipc::link::log::{Event, Level};
 use ipc::link::monitor_authd::{AuthdStart, ToAuthd};
@@ -63,15 +63,13 @@ impl Monitor {
     /// Starts the worker of a slot, gives it the listeners, and links it with authd.
     pub fn start_worker(&mut self, slot: usize) -> io::Result<()> {
         let id = WorkerId(self.new_id());
-        let (own, mut others) = self.ledger.split(slot)?;
         let mut child = WorkerChild::start(&self.programs.worker, format!("worker {slot}"), &self.epoll, id.0, "")?;
         let confine = self.confine(self.config.fixed.worker_ids.as_ref());
-        let (lower, ledger_key, settings) = ((slot - 1) as u16, self.ledger.key, self.config.ftp.clone());
-        let start = WorkerStart { build: Build::THIS, confine, worker: id, lower, ledger_key, settings };
-        child.send(ToWorker::Start(start), vec![own]);
-        while !others.is_empty() {
-            let rest = others.split_off(others.len().min(MAX_FDS));
-            child.send(ToWorker::Regions, std::mem::replace(&mut others, rest));
+        let ledger = (BuildHasher::hash_one(&self.ledger.keys, ()), self.config.fixed.workers);
+        let start = WorkerStart { build: Build::THIS, confine, worker: id, settings: self.config.ftp.clone(), ledger };
+        child.send(ToWorker::Start(start), Vec::new());
+        for (number, (write, read)) in (1..).zip(&self.ledger.regions) {
+            child.send(ToWorker::Region(number == slot), vec![if number == slot { write } else { read }.try_clone()?]);
         }
         for listening in &self.listeners {
             offer(&mut child, listening)?;

@@ -19,12 +19,11 @@ use nix::sys::signalfd::SignalFd;
 use rustix::{event::Timespec, event::epoll, io::Errno, process::Signal};
 
 use crate::config::Users;
-use crate::ledger::Ledger;
 use crate::listen::Listening;
 use crate::spawn::{Child, Programs};
 use crate::table::{self, Sessions};
 use crate::timer::{Alarm, Timers};
-use crate::{answer, control, control::Control, log::Log, reap, reload, reload::Reloads};
+use crate::{answer, control, control::Control, ledger::Ledger, log::Log, reap, reload, reload::Reloads};
 
 /// What epoll calls the signals, the control socket and authd; everybody else has a number of [`Monitor::new_id`].
 pub(crate) const SIGNALS: u32 = 0;

@@ -48,9 +48,7 @@ fn worker_died(m: &mut Monitor, id: WorkerId, status: WaitStatus) {
     for broker in worker.sessions.brokers() {
         answer::release(m, id, broker, worker.links.contains(&broker));
     }
-    if let Err(e) = m.ledger.clear(worker.slot) {
-        m.log.own(Level::Error, Event::Fault, format!("fallocate: {e}; its connections count until the next restart"));
-    }
+    let _ = m.ledger.clear(worker.slot);
     let obituary = obituary(&mut worker.child, status, worker.sessions.len());
     again(m, worker.slot, &worker.child, &obituary);
 }

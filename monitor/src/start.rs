@@ -18,7 +18,6 @@ use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use sandbox::{Confined, Enforcement};
 
-use crate::ledger::Ledger;
 use crate::monitor::{AUTHD, Monitor, SIGNALS, Stage};
 use crate::timer::{Alarm, Timers};
 use crate::{config::Users, control::Control, log::Log, notify, reap, reload, reload::Reloads, spawn::Programs};
@@ -75,7 +74,7 @@ fn prepare(file: PathBuf) -> Result<Monitor, String> {
         reloads: Reloads::default(),
         programs: Programs::default(),
         listeners: Vec::new(),
-        ledger: Ledger::default(),
+        ledger: Default::default(),
         control: None,
         epoll,
         signals,
@@ -103,8 +102,7 @@ fn configure(m: &mut Monitor, check: bool) -> Result<(), String> {
     let fixed = fresh.config.fixed.clone();
     m.programs = Programs::find(fixed.program_dir.as_deref())?;
     m.deaths = vec![0; fixed.workers as usize + 1];
-    let sessions = fresh.config.ftp.max_sessions;
-    m.ledger = Ledger::new(fixed.workers, sessions).map_err(|e| format!("memfd or /proc/self/fd: {e}"))?;
+    m.ledger.make(&fresh.config).map_err(|e| format!("memfd_create or /proc/self/fd: {e}; mount /proc"))?;
     reload::swap(m, fresh)?;
     m.control = fixed.control_socket.as_deref().map(|path| Control::bind(path, &m.epoll)).transpose()?;
     Ok(())

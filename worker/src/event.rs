@@ -289,7 +289,9 @@ impl Worker {
     /// Does what the monitor says.
     fn obey(&mut self, record: ToWorker, mut fds: Vec<OwnedFd>) {
         match record {
-            ToWorker::Start(_) => self.hub.fatal = Some("link to the monitor: Start came twice".into()),
+            ToWorker::Start(_) | ToWorker::Region(_) => {
+                self.hub.fatal = Some("link to the monitor: Start or Region came late".into());
+            }
             ToWorker::Authd => {
                 if self.hub.authd.is_some() {
                     self.authd_lost();
@@ -337,7 +339,6 @@ impl Worker {
                 let event = Event::Farewell("Closed by the administrator.");
                 self.with_login(login, |session, hub| session.deliver(event, hub));
             }
-            ToWorker::Regions => self.hub.ledger.add(fds),
             ToWorker::Stop => self.stops = true,
         }
     }

@@ -87,7 +87,7 @@ impl Limits {
         Limits {
             total: settings.max_sessions.into(),
             per_address: settings.max_sessions_per_address.into(),
-            prefixes: (96 + u32::from(settings.address_prefix_ipv4), settings.address_prefix_ipv6.into()),
+            prefixes: (96 + u32::from(settings.address_prefixes.0), settings.address_prefixes.1.into()),
         }
     }
 
@@ -138,21 +138,17 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A worker's own region, empty; how many workers have a lower slot.
+    /// A worker's own region, empty, and the others' before and behind it in the order that holds for all workers.
     ///
     /// # Errors
     /// Not a region.
-    pub fn new(own: OwnedFd, lower: u16, hash_key: u64, settings: &FtpSettings) -> io::Result<Self> {
+    pub fn new(own: OwnedFd, others: [Vec<OwnedFd>; 2], hash_key: u64, settings: &FtpSettings) -> io::Result<Self> {
         let bytes = usize::try_from(fstat(&own)?.st_size).unwrap_or(0);
         let starts = (bytes / PLACE).checked_sub(1 + WINDOW).filter(|starts| *starts > 0);
         let starts = starts.ok_or_else(|| io::Error::other(format!("a region of {bytes} bytes")))? as u64;
         let limits = Limits::of(settings);
-        Ok(Ledger { own, others: Vec::new(), lower: lower.into(), hash_key, starts, held: 0, limits })
-    }
-
-    /// Regions of other workers; those of lower slots come first.
-    pub fn add(&mut self, regions: Vec<OwnedFd>) {
-        self.others.extend(regions);
+        let lower = others[0].len();
+        Ok(Ledger { own, others: others.into_iter().flatten().collect(), lower, hash_key, starts, held: 0, limits })
     }
 
     /// New limits. `held` are the addresses of the connections there are: those are counted anew if they count otherwise now.
@@ -377,8 +373,7 @@ mod tests {
         FtpSettings {
             max_sessions: total,
             max_sessions_per_address: per_address,
-            address_prefix_ipv4: 32,
-            address_prefix_ipv6: 64,
+            address_prefixes: (32, 64),
             ..FtpSettings::default()
         }
     }
@@ -394,9 +389,8 @@ mod tests {
         let copy = |slot: usize| regions[slot].try_clone().unwrap();
         (0..number)
             .map(|slot| {
-                let mut ledger = Ledger::new(copy(slot), slot as u16, 7, settings).unwrap();
-                ledger.add((0..number).filter(|other| *other != slot).map(copy).collect());
-                ledger
+                let others = [(0..slot).map(copy).collect(), (slot + 1..number).map(copy).collect()];
+                Ledger::new(copy(slot), others, 7, settings).unwrap()
             })
             .collect()
     }
@@ -483,7 +477,7 @@ mod tests {
     #[test]
     fn an_address_without_a_place_is_refused_and_nothing_is_lost() {
         let own = region(1 + WINDOW as u64 + 1);
-        let mut ledger = Ledger::new(own, 0, 7, &limits(1000, 2)).unwrap();
+        let mut ledger = Ledger::new(own, [Vec::new(), Vec::new()], 7, &limits(1000, 2)).unwrap();
         for number in 0..WINDOW as u32 {
             assert_eq!(ledger.take(address(number)), Ok(()));
         }
@@ -499,7 +493,7 @@ mod tests {
         let mut ledgers = workers(2, &limits(100, 3));
         let held = [address(1), address(2), address(3)];
         held.iter().for_each(|address| ledgers[0].take(*address).unwrap());
-        let wide = FtpSettings { address_prefix_ipv4: 8, ..limits(100, 3) };
+        let wide = FtpSettings { address_prefixes: (8, 64), ..limits(100, 3) };
         let (first, second) = ledgers.split_at_mut(1);
         first[0].obey(&wide, held.into_iter());
         second[0].obey(&wide, [].into_iter());

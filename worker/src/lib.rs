@@ -32,7 +32,7 @@ pub mod passive;
 pub mod session;
 pub mod transfer;
 
-use std::{io, process::ExitCode};
+use std::process::ExitCode;
 
 use ipc::{
     Channel, Received,
@@ -60,15 +60,13 @@ pub fn main() -> ExitCode {
 fn climb() -> Result<(), String> {
     let fd = sandbox::take_link().map_err(|error| error.to_string())?;
     let mut link: WorkerEnd = Channel::from_fd(fd).map_err(|error| format!("descriptor 0: {error}"))?;
-    let (start, own) = match link.recv() {
-        Ok(Received { record: ToWorker::Start(start), mut fds }) => (start, fds.pop()),
+    let start = match link.recv() {
+        Ok(Received { record: ToWorker::Start(start), .. }) => start,
         Ok(Received { record, .. }) => return Err(format!("link to the monitor: {record:?} came before Start")),
         Err(error) => return Err(format!("link to the monitor: {error:?}")),
     };
-    let WorkerStart { build: Build { .. }, confine, worker: _, lower, ledger_key, settings } = start;
-    let ledger =
-        own.ok_or_else(|| io::Error::other("missing")).and_then(|own| Ledger::new(own, lower, ledger_key, &settings));
-    let ledger = ledger.map_err(|error| format!("region of the ledger: {error}"))?;
+    let ledger = ledger(&mut link, &start)?;
+    let WorkerStart { build: Build { .. }, confine, worker: _, settings, ledger: _ } = start;
     let weaker = match enter(&confine) {
         Ok(weaker) => weaker,
         Err(why) => {
@@ -80,6 +78,23 @@ fn climb() -> Result<(), String> {
     let mut worker = event::Worker::new(link, settings, ledger).map_err(|error| format!("epoll: {error}"))?;
     worker.tell(FromWorker::Ready(Ready { weaker: Blob::cut(weaker.join("; ").as_bytes()) }));
     worker.run()
+}
+
+/// Takes the regions of the ledger, which come next.
+fn ledger(link: &mut WorkerEnd, start: &WorkerStart) -> Result<Ledger, String> {
+    let (mut own, mut others) = (None, [Vec::new(), Vec::new()]);
+    for _ in 0..start.ledger.1 {
+        match link.recv() {
+            Ok(Received { record: ToWorker::Region(true), mut fds }) => own = fds.pop(),
+            Ok(Received { record: ToWorker::Region(false), fds }) => others[usize::from(own.is_some())].extend(fds),
+            Ok(Received { record, .. }) => {
+                return Err(format!("link to the monitor: {record:?} where a Region was due"));
+            }
+            Err(error) => return Err(format!("link to the monitor: {error:?}")),
+        }
+    }
+    let own = own.ok_or("link to the monitor: no Region of our own")?;
+    Ledger::new(own, others, start.ledger.0, &start.settings).map_err(|error| format!("region of the ledger: {error}"))
 }
 
 /// Confines the process; what is weaker than it should be is told.

@@ -15,7 +15,7 @@ use crate::{Channel, MAX_FDS};
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToWorker {
-    /// First record; one descriptor, the worker's own region of the ledger (worker/src/ledger.rs), to be written.
+    /// First record.
     Start(WorkerStart),
     /// Link to authd; one descriptor. Comes again when authd was started again: the link before is dead.
     Authd,
@@ -38,8 +38,9 @@ pub enum ToWorker {
     Kick(SessionId),
     /// Tell every session 421 and exit when all are told, at once.
     Stop,
-    /// The other workers' regions of the ledger, to be read, by slot; several records if one does not hold them.
-    Regions,
+    /// A worker's region of the ledger (worker/src/ledger.rs); one descriptor, to be written if it is the worker's own (true), to
+    /// be read otherwise. One for each worker follows `Start`, the same order for all.
+    Region(bool),
 }
 
 /// First record to a worker.
@@ -51,12 +52,10 @@ pub struct WorkerStart {
     pub confine: Confine,
     /// This worker.
     pub worker: WorkerId,
-    /// How many of the other workers have a lower slot: their regions come first.
-    pub lower: u16,
-    /// Key of the ledger's hash, the same for all workers.
-    pub ledger_key: u64,
     /// Initial settings.
     pub settings: FtpSettings,
+    /// Key of the ledger's hash, the same for all workers; how many regions of it come next.
+    pub ledger: (u64, u32),
 }
 
 /// Settings of caisson.toml(5) that a worker of role `ftp` obeys. Times in seconds, 0 is off.
@@ -84,10 +83,8 @@ pub struct FtpSettings {
     pub max_sessions: u32,
     /// `max_sessions_per_address`: of them, from one address; 0 is off.
     pub max_sessions_per_address: u32,
-    /// `address_prefix_ipv4`: leading bits of an IPv4 address that count for that, at most 32.
-    pub address_prefix_ipv4: u8,
-    /// `address_prefix_ipv6`: the same of an IPv6 address, at most 128.
-    pub address_prefix_ipv6: u8,
+    /// `address_prefix_ipv4` and `address_prefix_ipv6`: leading bits of an address that count for that, at most 32 and 128.
+    pub address_prefixes: (u8, u8),
     /// `[performance] sendfile`.
     pub sendfile: bool,
     /// `[performance] splice`.
@@ -188,12 +185,12 @@ pub enum FromWorker {
 impl Record for ToWorker {
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
-            ToWorker::Start(_) | ToWorker::Authd | ToWorker::Listener(_) => ONE,
-            ToWorker::Regions => 1..=MAX_FDS,
+            ToWorker::Authd | ToWorker::Listener(_) | ToWorker::Region(_) => ONE,
             ToWorker::PassivePool(_) => PassivePool::RETURNED,
             ToWorker::ConnectBack(reply) if reply.errno == 0 => ONE,
             ToWorker::Granted(_) => UP_TO_ONE,
             ToWorker::ConnectBack(_)
+            | ToWorker::Start(_)
             | ToWorker::CloseListener(_)
             | ToWorker::Settings(_)
             | ToWorker::GrantRefused(_)

@@ -51,12 +51,10 @@ fn main() -> Done<()> {
         return honest(&dir);
     }
     let mut link: WorkerEnd = Channel::from_fd(sandbox::take_link()?)?;
-    let received = link.recv().map_err(|e| format!("{e:?}"))?;
-    let ToWorker::Start(start) = received.record else {
+    let ToWorker::Start(start) = link.recv().map_err(|e| format!("{e:?}"))?.record else {
         return Err("the first record is not Start".into());
     };
     let mut puppet = Puppet::new()?;
-    puppet.regions = received.fds;
     let enforcement = if start.confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
     let ids = start.confine.ids.map(|i| sandbox::Ids { uid: i.uid, gid: i.gid, groups: i.groups });
     let order = Confinement { role: Role::WorkerFtp, ids, root: Root::Empty, rights: Rights::NONE, enforcement };
@@ -113,15 +111,13 @@ impl Puppet {
     /// Reads the monitor's first records until it has a listener and a link to authd.
     fn meet(&mut self, link: &mut WorkerEnd) -> Done<TcpListener> {
         loop {
-            let mut received = link.recv().map_err(|e| format!("{e:?}"))?;
-            if matches!(received.record, ToWorker::Regions) {
-                self.regions.append(&mut received.fds);
-                continue;
-            }
+            let received = link.recv().map_err(|e| format!("{e:?}"))?;
             let fd = received.fds.into_iter().next();
             match received.record {
                 ToWorker::Authd => self.authd = fd,
                 ToWorker::Listener(_) => self.listener = fd,
+                ToWorker::Region(true) => self.regions.splice(0..0, fd).for_each(drop),
+                ToWorker::Region(false) => self.regions.extend(fd),
                 _ => {}
             }
             if let (Some(_), Some(listener)) = (&self.authd, &self.listener) {
