@@ -262,15 +262,15 @@ impl Conduit {
     /// After a complete upload nobody waits for that end: the reply comes first. Nor does anybody wait for the file.
     pub fn end(&mut self, how: How, hub: &mut Hub) -> Turn {
         let moved = self.moved();
-        if how == How::Complete {
-            if let Some(transfer) = self.transfer.take_if(|transfer| !transfer.closes_slowly()) {
-                if transfer.receives()
-                    && let Connection::Open(data) = std::mem::take(&mut self.connection)
-                {
-                    hub.late.push(data);
-                }
-                hub.late.push(transfer.into_file());
+        if how == How::Complete
+            && let Some(transfer) = self.transfer.take_if(|transfer| !transfer.closes_slowly())
+        {
+            if transfer.receives()
+                && let Connection::Open(data) = std::mem::take(&mut self.connection)
+            {
+                hub.late.push(data);
             }
+            hub.late.push(transfer.into_file());
         }
         self.cut(hub);
         Turn::Ended(how, moved)

@@ -17,7 +17,9 @@ use ipc::{
 };
 use mio::{Interest, Registry, Token, unix::SourceFd};
 
-use crate::{ask::Brokers, ftp::Out, helpers::Helpers, link::Link, log::Log, passive::Pool, transfer::Tools};
+use crate::{
+    ask::Brokers, ftp::Out, helpers::Helpers, ledger::Ledger, link::Link, log::Log, passive::Pool, transfer::Tools,
+};
 
 /// Bytes of unfinished and waiting lines that a session may hold; more are left in its socket.
 pub const QUEUE_BYTES: usize = 16 << 10;
@@ -97,6 +99,8 @@ pub struct Hub {
     pub helpers: Helpers,
     /// caisson.toml(5).
     pub settings: FtpSettings,
+    /// Who holds how many connections, on all workers.
+    pub ledger: Ledger,
     /// Lines for the log.
     pub log: Log,
     /// Which session an identity belongs to.
@@ -141,6 +145,7 @@ impl Hub {
         registry: Registry,
         monitor: Link<FromWorker, ToWorker>,
         settings: FtpSettings,
+        ledger: Ledger,
         helpers: Helpers,
     ) -> Self {
         Hub {
@@ -152,6 +157,7 @@ impl Hub {
             tools: Tools::new(&settings),
             helpers,
             settings,
+            ledger,
             log: Log::default(),
             logins: HashMap::new(),
             again: VecDeque::new(),

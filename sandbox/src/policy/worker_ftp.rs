@@ -33,6 +33,7 @@ pub const CALLS: &[Row] = &[
     call!(SYS_pipe2, "worker/src/transfer/splice.rs"),
     call!(SYS_pread64, "worker/src/transfer/pooled.rs"),
     call!(SYS_preadv2, "worker/src/transfer/mod.rs asks whether data is in the page cache"),
+    call!(SYS_pwrite64, "worker/src/ledger.rs"),
     call!(SYS_recvfrom, "worker/src/session.rs"),
     call!(SYS_sendfile, "worker/src/transfer/sendfile.rs"),
     when!(
