@@ -66,6 +66,7 @@ fn ftp_settings() -> monitor_worker::FtpSettings {
         max_sessions: 6,
         max_sessions_per_address: 10,
         address_prefixes: (32, 64),
+        sync_uploads: true,
         sendfile: true,
         splice: false,
         buffer_pool_bytes: 7,
@@ -145,6 +146,7 @@ fn to_broker() -> Vec<monitor_broker::ToBroker> {
             account: user(),
             permissions: Permissions::NONE.with(Permission::Read),
             umask: 0o22,
+            atomic_uploads: true,
             slots: 2,
         }),
         ToBroker::AddWorker(WorkerId(1)),
@@ -228,6 +230,7 @@ fn authd_to_worker() -> Vec<worker_authd::FromAuthd> {
 }
 
 fn asks() -> Vec<worker_broker::Ask> {
+    use std::num::NonZeroU32;
     use worker_broker::*;
     let longest = format!("/{}", "x".repeat(254) + "/").repeat(17)[..VirtPath::MAX - 1].to_string();
     let long = path(&longest);
@@ -249,6 +252,8 @@ fn asks() -> Vec<worker_broker::Ask> {
         Op::Space(path("a")),
         Op::Symlink { target: long.clone(), link: long.clone() },
         Op::Copy { from: long.clone(), to: long.clone(), umask: u16::MAX },
+        Op::Publish { staged: NonZeroU32::MAX, sync: true },
+        Op::Discard(NonZeroU32::MIN),
     ]
     .into_iter()
     .map(|op| Ask { tag: u32::MAX, op })
@@ -256,6 +261,7 @@ fn asks() -> Vec<worker_broker::Ask> {
 }
 
 fn answers() -> Vec<worker_broker::Answer> {
+    use std::num::NonZeroU32;
     use worker_broker::*;
     let attrs = Attrs { kind: Kind::File, size: u64::MAX, modified: i64::MIN, mode: 0o7777 };
     let opened = Opened {
@@ -263,6 +269,7 @@ fn answers() -> Vec<worker_broker::Answer> {
         created: true,
         name: Some(Blob::new(&[b'n'; 255]).unwrap()),
         storage: Storage::Disk { cached: u64::MAX },
+        staged: Some(NonZeroU32::MAX),
     };
     [
         Ok(Done::Nothing),

@@ -4,6 +4,7 @@
 //! Descriptors are watched only when there is something to wait for: a small file needs none.
 
 use std::{
+    num::NonZeroU32,
     os::fd::{AsFd, OwnedFd},
     sync::Arc,
 };
@@ -69,6 +70,17 @@ pub enum Turn {
     Ended(How, u64),
 }
 
+/// An upload under a hidden name.
+#[derive(Debug, Clone, Copy)]
+pub struct Staged {
+    /// Whose it is.
+    pub login: SessionId,
+    /// The place of its broker's link.
+    pub broker: usize,
+    /// How the broker calls it.
+    pub number: NonZeroU32,
+}
+
 /// The data connection of one session.
 #[derive(Debug, Default)]
 pub struct Conduit {
@@ -82,6 +94,8 @@ pub struct Conduit {
     transfer: Option<Transfer>,
     /// A question to the monitor is open; one at a time (`ConnectBack`).
     asked: bool,
+    /// The upload, while it has a hidden name: whom to tell when it comes to nothing.
+    staged: Option<Staged>,
     /// What is to be asked when that one is answered.
     then: Option<(SessionId, Port)>,
 }
@@ -172,10 +186,15 @@ impl Conduit {
         self.turn(key, hub)
     }
 
+    /// The broker is gone, and with it what was staged.
+    pub fn broker_lost(&mut self) {
+        self.staged = None;
+    }
+
     /// Takes the file and moves what can be moved now.
-    pub fn begin(&mut self, transfer: Transfer, key: Place, hub: &mut Hub) -> Turn {
+    pub fn begin(&mut self, transfer: Transfer, staged: Option<Staged>, key: Place, hub: &mut Hub) -> Turn {
         let waits_for_client = transfer.receives();
-        self.transfer = Some(transfer);
+        (self.transfer, self.staged) = (Some(transfer), staged);
         if matches!(self.connection, Connection::Expected) {
             self.accept(key, hub);
         }
@@ -262,6 +281,10 @@ impl Conduit {
     /// After a complete upload nobody waits for that end: the reply comes first. Nor does anybody wait for the file.
     pub fn end(&mut self, how: How, hub: &mut Hub) -> Turn {
         let moved = self.moved();
+        if how == How::Complete {
+            // From here on, the conversation has it published.
+            self.staged = None;
+        }
         if how == How::Complete
             && let Some(transfer) = self.transfer.take_if(|transfer| !transfer.closes_slowly())
         {
@@ -285,6 +308,9 @@ impl Conduit {
         }
         if let Some(transfer) = self.transfer.take_if(|transfer| transfer.closes_slowly()) {
             hub.helpers.close(vec![transfer.into_file()]);
+        }
+        if let Some(staged) = self.staged.take() {
+            hub.discard(staged);
         }
         (self.connection, self.watched, self.transfer, self.then) = (Connection::None, None, None, None);
         self.give_port_back(hub);

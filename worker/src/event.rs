@@ -23,6 +23,7 @@ use rustix::net::{SendFlags, send};
 use slab::Slab;
 
 use crate::{
+    conduit::Staged,
     ftp::Event,
     helpers::Helpers,
     hub::{Hub, NEVER, Source},
@@ -207,12 +208,17 @@ impl Worker {
             match self.hub.brokers.receive(place) {
                 Ok(Some(answered)) => {
                     let more = self.hub.brokers.owes(place);
-                    let key = answered.session;
+                    let (key, login, staged) = (answered.session, answered.login, answered.staged());
+                    let mut known = false;
                     self.with(key, |session, hub| {
-                        if session.is(answered.login) {
+                        known = session.is(login);
+                        if known {
                             session.answered(answered, hub);
                         }
                     });
+                    if let Some(number) = staged.filter(|_| !known) {
+                        self.hub.discard(Staged { login, broker: place, number });
+                    }
                     // Edge-triggered, but what comes without a question is a breach, and the end has an event of its own.
                     if !more {
                         return;
@@ -250,7 +256,7 @@ impl Worker {
             self.hub.log(Level::Error, blame(lost), None, text);
         }
         for key in sessions {
-            self.with(key, |session, hub| session.deliver(Event::BrokerLost, hub));
+            self.with(key, |session, hub| session.broker_lost(hub));
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
+    num::NonZeroU32,
     os::fd::{AsFd, OwnedFd},
 };
 
@@ -25,7 +26,7 @@ use zeroize::Zeroize;
 
 use crate::{
     ask::Answered,
-    conduit::{Conduit, Place, Turn},
+    conduit::{Conduit, Place, Staged, Turn},
     ftp::{
         Context, Event,
         data::{Ending, How},
@@ -101,6 +102,8 @@ pub struct Session {
     file: Option<OwnedFd>,
     /// The second one, if there were two.
     second: Option<OwnedFd>,
+    /// An upload that came under a hidden name with it.
+    staged: Option<NonZeroU32>,
     /// A sum or a copy under way.
     work: Option<Box<Working>>,
     connected: u64,
@@ -134,6 +137,7 @@ impl Session {
             conduit: None,
             file: None,
             second: None,
+            staged: None,
             work: None,
             connected: hub.now,
             since: hub.now,
@@ -256,10 +260,29 @@ impl Session {
 
     /// Its broker answered.
     pub fn answered(&mut self, answered: Answered, hub: &mut Hub) {
+        self.staged = answered.staged();
         (self.file, self.second) = (answered.fd, answered.second);
         self.drive(Some(Event::Answer(answered.answer.outcome)), hub);
         // What no order has taken is of no use.
+        if let Some(staged) = self.take_staged() {
+            hub.discard(staged);
+        }
         (self.file, self.second) = (None, None);
+    }
+
+    fn take_staged(&mut self) -> Option<Staged> {
+        let number = self.staged.take()?;
+        let Login::Granted(login, broker) = self.login else { return None };
+        Some(Staged { login, broker, number })
+    }
+
+    /// Its broker has died, and removed what was staged or left it behind.
+    pub fn broker_lost(&mut self, hub: &mut Hub) {
+        self.staged = None;
+        if let Some(conduit) = &mut self.conduit {
+            conduit.broker_lost();
+        }
+        self.deliver(Event::BrokerLost, hub);
     }
 
     /// A passive socket is there for it, or none is to be had; gives the socket back if it is not wanted any more.

@@ -35,6 +35,8 @@ pub struct BrokerStart {
     pub permissions: Permissions,
     /// File mode creation mask, 0 to 0o777.
     pub umask: u16,
+    /// Whole files are uploaded under a hidden name and published at the end.
+    pub atomic_uploads: bool,
     /// Most workers served at once, 1 to 256: one thread each, made before the sandbox closes.
     pub slots: u16,
 }

@@ -65,6 +65,7 @@ pub struct Config {
     pub log_level: Level,
     pub allow_root_accounts: bool,
     pub umask: u16,
+    pub atomic_uploads: bool,
     pub passive_ports: Ports,
     pub active_source_port_20: bool,
     pub max_sessions_per_account: u32,

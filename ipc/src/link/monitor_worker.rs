@@ -85,6 +85,8 @@ pub struct FtpSettings {
     pub max_sessions_per_address: u32,
     /// `address_prefix_ipv4` and `address_prefix_ipv6`: leading bits of an address that count for that, at most 32 and 128.
     pub address_prefixes: (u8, u8),
+    /// `sync_uploads`: fsync(2) before an upload is acknowledged.
+    pub sync_uploads: bool,
     /// `[performance] sendfile`.
     pub sendfile: bool,
     /// `[performance] splice`.

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use ipc::types::{Permissions, UserName};
+use ipc::{link::monitor_broker::BrokerStart, types::Permissions};
 use rustix::io::Errno;
 
 use crate::{listing::Meta, resolve::Root};
@@ -14,6 +14,8 @@ pub(crate) struct Account {
     pub(crate) root: Root,
     /// What it may do.
     pub(crate) permissions: Permissions,
+    /// `atomic_uploads`.
+    pub(crate) atomic_uploads: bool,
     /// Who we are to the file system, and how listings call us.
     pub(crate) who: Who,
 }
@@ -42,14 +44,14 @@ pub(crate) enum Access {
 
 impl Account {
     /// Call after the ids of the process are the account's.
-    pub(crate) fn new(root: Root, permissions: Permissions, name: &UserName) -> Result<Self, Errno> {
+    pub(crate) fn new(root: Root, start: &BrokerStart) -> Result<Self, Errno> {
         let who = Who {
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
             groups: rustix::process::getgroups()?.into_iter().map(rustix::process::Gid::as_raw).collect(),
-            name: Some(name.as_bytes()).filter(|n| fits_a_column(n)).map(<[u8]>::to_vec),
+            name: Some(start.account.as_bytes()).filter(|n| fits_a_column(n)).map(<[u8]>::to_vec),
         };
-        Ok(Account { root, permissions, who })
+        Ok(Account { root, permissions: start.permissions, atomic_uploads: start.atomic_uploads, who })
     }
 }
 

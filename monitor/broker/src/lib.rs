@@ -15,6 +15,7 @@ mod op;
 mod resolve;
 mod rules;
 mod serve;
+mod staged;
 mod storage;
 mod why;
 
@@ -96,13 +97,13 @@ fn settle(start: &BrokerStart, root: OwnedFd) -> Result<(Account, Confined), Str
         role: Role::Broker,
         ids: ids.map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups }),
         root: sandbox::Root::Directory(root.as_fd()),
-        rights: rules::rights(start.permissions),
+        rights: rules::rights(start.permissions, start.atomic_uploads),
         enforcement: if start.confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required },
     })
     .map_err(|e| about(start, e))?;
     rustix::process::umask(rustix::fs::Mode::from_bits_truncate(u32::from(start.umask & 0o777)));
     let root = root.settled().map_err(|e| home(start, e))?;
-    let account = Account::new(root, start.permissions, &start.account).map_err(|e| about(start, e))?;
+    let account = Account::new(root, start).map_err(|e| about(start, e))?;
     Ok((account, confined))
 }
 

@@ -74,6 +74,8 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "log_level",             "\"info\"", Text("\"error\" or \"warning\" or \"info\" or \"debug\"", |c, v| set(&mut c.config.log_level, level(v)))),
     word("", "allow_root_accounts",   "false",   Flag(|c, on| c.config.allow_root_accounts = on)),
     word("", "umask",                 "0o022",   Number(0, 0o777, |c, n| c.config.umask = n as u16)),
+    word("", "atomic_uploads",        "false",   Flag(|c, on| c.config.atomic_uploads = on)),
+    word("", "sync_uploads",          "false",   Flag(|c, on| c.config.ftp.sync_uploads = on)),
     word("", "banner",                "\"Caisson\"", Text("a string of at most 1024 printable bytes, lines separated by \\n", |c, v| set(&mut c.config.ftp.banner, banner(v)))),
     word("", "passive_ports",         "\"50000-50999\"", Text(RANGE, |c, v| set(&mut c.config.passive_ports, ports(v)))),
     word("", "passive_address",       UNSET,     Text("a string, an IPv4 address", |c, v| set(&mut c.config.ftp.passive_address, v.parse().ok().map(Some)))),

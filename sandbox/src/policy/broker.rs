@@ -10,7 +10,7 @@ use super::{Row, arg, call, when};
 
 /// Rows of the broker.
 pub const CALLS: &[Row] = &[
-    call!(SYS_fchmod, "monitor/broker/src/op/set_mode.rs"),
+    call!(SYS_fchmod, "monitor/broker/src/op/set_mode.rs; monitor/broker/src/op/open_staged.rs"),
     call!(SYS_fchmodat, "monitor/broker/src/op/set_mode.rs"),
     #[cfg(target_arch = "x86_64")]
     call!(SYS_fchmodat2, "monitor/broker/src/op/set_mode.rs, without following a link"),
@@ -20,6 +20,7 @@ pub const CALLS: &[Row] = &[
         "monitor/broker/src/listing/output.rs seals a listing; monitor/broker/src/resolve.rs"
     ),
     call!(SYS_fstatfs, "monitor/broker/src/op/space.rs; monitor/broker/src/storage.rs"),
+    call!(SYS_fsync, "monitor/broker/src/staged.rs: the name of an upload, where that is set"),
     call!(SYS_ftruncate, "monitor/broker/src/op/truncate.rs; monitor/broker/src/listing/output.rs sizes a listing"),
     call!(SYS_getdents64, "monitor/broker/src/listing/names.rs"),
     call!(SYS_linkat, "monitor/broker/src/op/link.rs"),
@@ -31,12 +32,12 @@ pub const CALLS: &[Row] = &[
     call!(SYS_preadv2, "monitor/broker/src/storage.rs asks whether data is in the page cache"),
     call!(SYS_pwrite64, "monitor/broker/src/listing/output.rs"),
     call!(SYS_readlinkat, "monitor/broker/src/op/readlink.rs"),
-    call!(SYS_renameat, "monitor/broker/src/op/rename.rs, replacing"),
-    call!(SYS_renameat2, "monitor/broker/src/op/rename.rs, not replacing"),
+    call!(SYS_renameat, "monitor/broker/src/op/rename.rs, replacing; monitor/broker/src/staged.rs"),
+    call!(SYS_renameat2, "monitor/broker/src/op/rename.rs, not replacing; monitor/broker/src/staged.rs"),
     call!(SYS_shutdown, "monitor/broker/src/desk.rs ends a worker's link"),
     call!(SYS_statx, "monitor/broker/src/op/stat.rs"),
     call!(SYS_symlinkat, "monitor/broker/src/op/symlink.rs"),
-    call!(SYS_unlinkat, "monitor/broker/src/op/remove.rs"),
+    call!(SYS_unlinkat, "monitor/broker/src/op/remove.rs; monitor/broker/src/staged.rs"),
     call!(SYS_utimensat, "monitor/broker/src/op/set_times.rs"),
 ];
 const _: () = assert!(!CALLS.is_empty());

@@ -35,6 +35,8 @@ pub enum Move {
         text: bool,
         /// What it is kept on.
         storage: Storage,
+        /// Whether it is on the disk (fsync(2)) when that has ended well.
+        sync: bool,
     },
 }
 

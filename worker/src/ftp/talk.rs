@@ -105,10 +105,16 @@ fn made_up(order: &Order) -> Option<Event<'static>> {
 fn answer(op: &Op) -> Result<Done, Why> {
     let stat = Done::Stat(Attrs { kind: Kind::File, size: 5, modified: 0, mode: 0o644 });
     Ok(match op {
-        Op::OpenRead(_) => Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::Memory }),
-        Op::OpenWrite { .. } => {
-            Done::Opened(Opened { size: 0, created: true, name: Some(Blob::cut(b"x\r\n")), storage: Storage::Memory })
+        Op::OpenRead(_) => {
+            Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::Memory, staged: None })
         }
+        Op::OpenWrite { .. } => Done::Opened(Opened {
+            size: 0,
+            created: true,
+            name: Some(Blob::cut(b"x\r\n")),
+            storage: Storage::Memory,
+            staged: None,
+        }),
         Op::Stat(_) | Op::SetModified(..) | Op::SetFacts { .. } | Op::SetTimes { .. } => stat,
         Op::Space(_) => Done::Space(1 << 40),
         Op::Copy { .. } => Done::Copying(5),
@@ -120,7 +126,9 @@ fn answer(op: &Op) -> Result<Done, Why> {
         | Op::Remove(_)
         | Op::Rename { .. }
         | Op::SetMode(..)
-        | Op::Symlink { .. } => Done::Nothing,
+        | Op::Symlink { .. }
+        | Op::Publish { .. }
+        | Op::Discard(_) => Done::Nothing,
     })
 }
 

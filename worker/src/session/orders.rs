@@ -107,6 +107,7 @@ impl Session {
     fn begin(&mut self, order: Move, hub: &mut Hub) -> Option<Event<'static>> {
         self.since = hub.now;
         let place = Place(self.key, self.peer.ip());
+        let staged = self.take_staged();
         let turn = match (self.file.take(), self.conduit.take()) {
             (Some(file), Some(mut conduit)) => {
                 if let Move::Receive { .. } = order {
@@ -114,7 +115,7 @@ impl Session {
                     self.flush(hub);
                 }
                 let transfer = Transfer::new(file, order, &hub.tools);
-                let turn = conduit.begin(transfer, place, hub);
+                let turn = conduit.begin(transfer, staged, place, hub);
                 self.conduit = Some(conduit);
                 turn
             }

@@ -157,30 +157,34 @@ pub struct Transfer {
     /// Whether bytes come from the client.
     receives: bool,
     storage: Storage,
+    /// A helper is to see it to the disk.
+    sync: bool,
+    /// All bytes have been moved.
+    ended: bool,
 }
 
 impl Transfer {
     /// Takes the file.
     pub fn new(file: OwnedFd, order: Move, tools: &Tools) -> Self {
-        let (way, receives, storage) = match order {
+        let (way, receives, storage, sync) = match order {
             Move::Send { from, to, text, storage } => {
                 let way = match (text, tools.sendfile) {
                     (true, _) => Way::AsciiOut(ascii::Out::new(from, to)),
                     (false, true) => Way::Sendfile(sendfile::Sendfile { from, to }),
                     (false, false) => Way::PooledOut(pooled::Out { from, to }),
                 };
-                (way, false, storage)
+                (way, false, storage, false)
             }
-            Move::Receive { text, storage } => {
+            Move::Receive { text, storage, sync } => {
                 let way = match (text, tools.splice) {
                     (true, _) => Way::AsciiIn(ascii::In::default()),
                     (false, true) => Way::Splice(splice::Splice),
                     (false, false) => Way::PooledIn(pooled::In),
                 };
-                (way, true, storage)
+                (way, true, storage, sync)
             }
         };
-        Transfer { file, way, moved: 0, receives, storage }
+        Transfer { file, way, moved: 0, receives, storage, sync, ended: false }
     }
 
     /// Bytes moved over the data connection so far.
@@ -209,6 +213,16 @@ impl Transfer {
 
     /// One turn of the loop, which does not wait for a disk.
     pub fn step(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, share: usize) -> Step {
+        match self.step_at_hand(data, tools, share) {
+            Step::Done if self.sync => {
+                self.ended = true;
+                Step::Cold
+            }
+            step => step,
+        }
+    }
+
+    fn step_at_hand(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, share: usize) -> Step {
         let mut left = share;
         while left > 0 {
             let before = self.moved;
@@ -232,6 +246,19 @@ impl Transfer {
 
     /// One turn of a helper, which may wait.
     pub fn step_of_helper(&mut self, data: BorrowedFd<'_>, tools: &mut Tools) -> Step {
+        if !self.ended {
+            match self.step_waiting(data, tools) {
+                Step::Done => self.ended = true,
+                step => return step,
+            }
+        }
+        match self.sync.then(|| rustix::io::retry_on_intr(|| rustix::fs::fsync(&self.file))) {
+            None | Some(Ok(())) => Step::Done,
+            Some(Err(errno)) => Step::File(errno),
+        }
+    }
+
+    fn step_waiting(&mut self, data: BorrowedFd<'_>, tools: &mut Tools) -> Step {
         let share = match self.storage {
             Storage::Memory | Storage::Disk { .. } => HELPER_SHARE.0,
             Storage::Remote => HELPER_SHARE.1,

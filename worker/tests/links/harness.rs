@@ -50,6 +50,7 @@ pub fn settings() -> FtpSettings {
         max_sessions: 100,
         max_sessions_per_address: 0,
         address_prefixes: (32, 64),
+        sync_uploads: false,
         sendfile: true,
         splice: true,
         buffer_pool_bytes: 1 << 20,

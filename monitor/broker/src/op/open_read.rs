@@ -15,5 +15,5 @@ pub(super) fn run(account: &Account, path: &VirtPath) -> Outcome {
     let stat = regular(&file)?;
     let size = size(&stat);
     let storage = storage::to_read(&file, size);
-    Ok((Done::Opened(Opened { size, created: false, name: None, storage }), vec![file]))
+    Ok((Done::Opened(Opened { size, created: false, name: None, storage, staged: None }), vec![file]))
 }

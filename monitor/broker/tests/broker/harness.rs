@@ -102,11 +102,12 @@ pub struct Setting {
     pub permissions: Permissions,
     pub slots: u16,
     pub umask: u16,
+    pub atomic_uploads: bool,
 }
 
 impl Setting {
     pub fn new(by: StartedBy) -> Self {
-        Setting { by, permissions: Permissions::ALL, slots: 2, umask: 0o022 }
+        Setting { by, permissions: Permissions::ALL, slots: 2, umask: 0o022, atomic_uploads: false }
     }
 }
 
@@ -145,6 +146,7 @@ impl Broker {
             account: UserName::new(b"alice").unwrap(),
             permissions: setting.permissions,
             umask: setting.umask,
+            atomic_uploads: setting.atomic_uploads,
             slots: setting.slots,
         };
         let home = rustix::fs::open(home, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
