@@ -93,13 +93,18 @@ fn a_missing_configuration_or_users_file_is_named() {
 }
 
 #[test]
-fn a_users_file_that_others_may_write_or_own_is_refused() {
+fn a_users_file_that_others_may_write_read_or_own_is_refused() {
     if !root_or_skip("users file modes") {
         return;
     }
     let site = written();
     fs::set_permissions(site.users(), fs::Permissions::from_mode(0o660)).expect("chmod");
     assert_names(&fails(site), &["users.toml", "chmod go-w"]);
+    for mode in [0o644, 0o604] {
+        let site = written();
+        fs::set_permissions(site.users(), fs::Permissions::from_mode(mode)).expect("chmod");
+        assert_names(&fails(site), &["users.toml", &format!("mode {mode:04o}"), "chmod o-r", "users_file"]);
+    }
     let site = written();
     site::give(&site.users(), 61_811);
     assert_names(&fails(site), &["users.toml", "61811", "chown"]);

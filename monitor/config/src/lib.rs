@@ -21,6 +21,7 @@ use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -116,7 +117,9 @@ fn read(link: &mut ConfigEnd) -> Result<(Loaded, [OwnedFd; 2]), String> {
     let (ToConfig::Users, users) = receive(link)? else {
         return Err("caisson-config: Users follows UsersFile".to_owned());
     };
-    let users = read_file(users, settings.users_file.display().to_string(), "users_file")?;
+    let name = settings.users_file.display().to_string();
+    let users = hidden(users).map_err(|why| format!("{name}: {why} (named by users_file)"))?;
+    let users = read_file(users, name, "users_file")?;
     let users = accounts(&users, &source, &settings)?;
     let tables = table::tables(&users).map_err(|e| format!("memfd: {e}"))?;
     Ok((Loaded { config: settings.config, weaker: Blob::cut(weaker.as_bytes()) }, tables))
@@ -138,6 +141,16 @@ fn confined(confine: Confine) -> Result<String, String> {
     value::load_name_service();
     let report = confined.seal().map_err(|e| e.to_string())?;
     Ok(report.weaker.join("; "))
+}
+
+/// Refuses a file that everybody on the machine may read: whoever has a hash can try passwords on it for as long as they like.
+/// Its group may read it, as with shadow(5): who that is, the admin has said.
+fn hidden(file: OwnedFd) -> Result<OwnedFd, String> {
+    let file = File::from(file);
+    match file.metadata().map_err(|e| e.to_string())?.mode() & 0o7777 {
+        mode if mode & 0o004 != 0 => Err(format!("mode {mode:04o} lets everybody read password hashes; chmod o-r")),
+        _ => Ok(file.into()),
+    }
 }
 
 /// The text of a file the monitor has opened; `setting` names it.
