@@ -54,6 +54,7 @@ fn line() -> LogRecord {
 
 fn ftp_settings() -> monitor_worker::FtpSettings {
     monitor_worker::FtpSettings {
+        log_level: Level::Debug,
         banner: Blob::new(&[b'b'; 1024]).unwrap(),
         login_timeout_secs: 1,
         idle_timeout_secs: 2,

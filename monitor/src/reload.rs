@@ -129,7 +129,7 @@ pub(crate) fn swap(m: &mut Monitor, fresh: Fresh) -> Result<(), String> {
     }
     m.config = new;
     m.hashes = Some(hashes);
-    m.log.least = m.config.log_level;
+    m.log.least = m.config.ftp.log_level;
     m.log.note_weaker(&weaker);
     swap_listeners(m, bound);
     for worker in m.workers.values_mut() {

@@ -303,11 +303,7 @@ impl Worker {
                 }
             }
             ToWorker::CloseListener(id) => self.listeners.close(id, &self.hub.registry),
-            ToWorker::Settings(settings) => {
-                self.hub.tools.obey(&settings);
-                self.hub.settings = settings;
-                self.hub.due_at(self.hub.now);
-            }
+            ToWorker::Settings(settings) => self.hub.obey(settings),
             ToWorker::PassivePool(reply) => {
                 let arrived = self.hub.pool.arrived(reply.listener, fds, self.hub.now);
                 if let Some(wanted) = arrived.again {

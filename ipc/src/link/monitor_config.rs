@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Confine, log::Level, monitor_authd::AuthdSettings, monitor_worker::FtpSettings};
+use super::{Confine, monitor_authd::AuthdSettings, monitor_worker::FtpSettings};
 use crate::Channel;
 use crate::call::{NONE, ONE, Record};
 use crate::types::{Blob, Build, Ids, Permissions, UserName};
@@ -62,7 +62,6 @@ pub struct Config {
     /// 1 to 16.
     pub listen: Vec<Listen>,
     pub fixed: Fixed,
-    pub log_level: Level,
     pub allow_root_accounts: bool,
     pub umask: u16,
     pub passive_ports: Ports,

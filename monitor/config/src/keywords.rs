@@ -71,7 +71,7 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "sandbox",               "\"required\"", Text("\"required\" or \"best-effort\"", |c, v| set(&mut c.config.fixed.best_effort, enforcement(v)))),
     word("", "control_socket",        "\"/run/caisson/control.sock\"", Text("a string, an absolute path, or empty for none", |c, v| set(&mut c.config.fixed.control_socket, if v.is_empty() { Some(None) } else { absolute(v).map(Some) }))),
     word("", "program_dir",           UNSET,     Text(PATH, |c, v| set(&mut c.config.fixed.program_dir, absolute(v).map(Some)))),
-    word("", "log_level",             "\"info\"", Text("\"error\" or \"warning\" or \"info\" or \"debug\"", |c, v| set(&mut c.config.log_level, level(v)))),
+    word("", "log_level",             "\"info\"", Text("\"error\" or \"warning\" or \"info\" or \"debug\"", |c, v| set(&mut c.config.ftp.log_level, level(v)))),
     word("", "allow_root_accounts",   "false",   Flag(|c, on| c.config.allow_root_accounts = on)),
     word("", "umask",                 "0o022",   Number(0, 0o777, |c, n| c.config.umask = n as u16)),
     word("", "banner",                "\"Caisson\"", Text("a string of at most 1024 printable bytes, lines separated by \\n", |c, v| set(&mut c.config.ftp.banner, banner(v)))),
