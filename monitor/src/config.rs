@@ -29,6 +29,8 @@ const NOBODY: u32 = 65_534;
 /// Every account by name.
 pub(crate) type Users = BTreeMap<UserName, User>;
 pub(crate) type ConfigChild = Child<ToConfig, FromConfig>;
+/// What a reading came to; the error is one line.
+pub(crate) type Outcome = Result<Fresh, String>;
 
 /// A configuration that may be taken over.
 #[derive(Debug)]
@@ -55,7 +57,7 @@ pub(crate) fn start(m: &Monitor, id: u32) -> Result<ConfigChild, String> {
 }
 
 /// Takes what it has said; `None`: it is not done.
-pub(crate) fn hear(child: &mut ConfigChild) -> Option<Result<Fresh, String>> {
+pub(crate) fn hear(child: &mut ConfigChild) -> Option<Outcome> {
     while let Some(received) = child.recv() {
         match judge(child, received) {
             Ok(None) => {}
@@ -66,10 +68,7 @@ pub(crate) fn hear(child: &mut ConfigChild) -> Option<Result<Fresh, String>> {
     None
 }
 
-fn judge(
-    child: &mut ConfigChild,
-    Received { record, fds }: Received<FromConfig>,
-) -> Result<Option<Result<Fresh, String>>, Breach> {
+fn judge(child: &mut ConfigChild, Received { record, fds }: Received<FromConfig>) -> Result<Option<Outcome>, Breach> {
     of_config(&record).permit(child.ready, false)?;
     match record {
         FromConfig::UsersFile(path) => match open(&path, "users_file") {
