@@ -193,7 +193,11 @@ fn from_config() -> Vec<monitor_config::FromConfig> {
     let weaker = Blob::new(&[b'w'; 1024]).unwrap();
     vec![
         FromConfig::UsersFile("/etc/caisson/users.toml".into()),
-        FromConfig::Done(Box::new(Loaded { config: configuration(), weaker })),
+        FromConfig::Done(Box::new(Loaded {
+            config: configuration(),
+            weaker,
+            warnings: vec![Blob::new(b"home").unwrap(); WARNINGS],
+        })),
         FromConfig::Refused(Blob::new(&[b'r'; 2048]).unwrap()),
     ]
 }

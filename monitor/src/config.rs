@@ -40,6 +40,7 @@ pub(crate) struct Fresh {
     /// The table of names and hashes, for authd: root never looks into it.
     pub hashes: OwnedFd,
     pub weaker: String,
+    pub warnings: Vec<Blob<512>>,
 }
 
 /// Starts caisson-config on the file; events of its link carry `id`.
@@ -88,13 +89,13 @@ fn judge(child: &mut ConfigChild, Received { record, fds }: Received<FromConfig>
 }
 
 /// Reads the accounts, and checks all.
-fn take(Loaded { config, weaker }: Loaded, fds: Vec<OwnedFd>) -> Result<Fresh, String> {
+fn take(Loaded { config, weaker, warnings }: Loaded, fds: Vec<OwnedFd>) -> Outcome {
     let fail = |what: String| format!("caisson-config gave {what}");
     let [accounts, hashes] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| fail("no tables".to_owned()))?;
     let accounts: Vec<Account> = table::read(accounts, MOST_USERS).map_err(|e| fail(e.to_string()))?;
     let users = accounts.into_iter().map(|account| (account.name, account.user)).collect();
     check(&config, &users).map_err(|what| fail(what.to_owned()))?;
-    Ok(Fresh { config, users, hashes, weaker: weaker.to_string() })
+    Ok(Fresh { config, users, hashes, weaker: weaker.to_string(), warnings })
 }
 
 /// Checks what root has to see to, whoever has checked it before. The error names what is wrong.

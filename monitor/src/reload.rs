@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use ipc::link::log::{Event, Level};
-use ipc::link::monitor_config::Config;
+use ipc::link::monitor_config::{Config, WARNINGS};
 use ipc::link::{monitor_authd::ToAuthd, monitor_worker::ToWorker};
 use ipc::types::{ListenerId, UserName};
 use rustix::process::WaitStatus;
@@ -118,7 +118,7 @@ fn finish(m: &mut Monitor, clients: &[u32], outcome: Outcome) {
 
 /// Takes a configuration over: also the first one, when there is nobody yet to be told.
 pub(crate) fn swap(m: &mut Monitor, fresh: Fresh) -> Result<(), String> {
-    let Fresh { config: mut new, users, hashes, weaker } = fresh;
+    let Fresh { config: mut new, users, hashes, weaker, warnings } = fresh;
     let table = hashes.try_clone().map_err(|e| format!("dup: {e}"))?;
     let bound = bind_new(m, &new)?;
     // Nothing below can fail.
@@ -131,6 +131,7 @@ pub(crate) fn swap(m: &mut Monitor, fresh: Fresh) -> Result<(), String> {
     m.hashes = Some(hashes);
     m.log.least = m.config.ftp.log_level;
     m.log.note_weaker(&weaker);
+    warnings.iter().take(WARNINGS).for_each(|w| m.log.own(Level::Warning, Event::Process, w.to_string()));
     swap_listeners(m, bound);
     for worker in m.workers.values_mut() {
         worker.child.send(ToWorker::Settings(m.config.ftp.clone()), Vec::new());

@@ -53,7 +53,12 @@ pub struct Loaded {
     pub config: Config,
     /// What could not be enforced, as in [`super::Ready`].
     pub weaker: Blob<1024>,
+    /// What is right and will not work as it stands, a line each; at most [`WARNINGS`].
+    pub warnings: Vec<Blob<512>>,
 }
+
+/// Most warnings of a reading.
+pub const WARNINGS: usize = 7;
 
 /// Everything caisson.toml(5) says, with defaults filled in. Fields are named after keywords.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
