@@ -5,7 +5,10 @@ use std::ffi::CStr;
 use ipc::types::{Permissions, UserName};
 use rustix::io::Errno;
 
-use crate::{listing::Meta, resolve::Root};
+use crate::{
+    listing::{Ahead, Meta},
+    resolve::Root,
+};
 
 /// One account; the same for every thread, never changed.
 #[derive(Debug)]
@@ -16,6 +19,8 @@ pub(crate) struct Account {
     pub(crate) permissions: Permissions,
     /// Who we are to the file system, and how listings call us.
     pub(crate) who: Who,
+    /// What long listings are helped by.
+    pub(crate) ahead: Ahead,
 }
 
 /// A user of the file system.
@@ -42,14 +47,14 @@ pub(crate) enum Access {
 
 impl Account {
     /// Call after the ids of the process are the account's.
-    pub(crate) fn new(root: Root, permissions: Permissions, name: &UserName) -> Result<Self, Errno> {
+    pub(crate) fn new(root: Root, permissions: Permissions, name: &UserName, ahead: Ahead) -> Result<Self, Errno> {
         let who = Who {
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
             groups: rustix::process::getgroups()?.into_iter().map(rustix::process::Gid::as_raw).collect(),
             name: Some(name.as_bytes()).filter(|n| fits_a_column(n)).map(<[u8]>::to_vec),
         };
-        Ok(Account { root, permissions, who })
+        Ok(Account { root, permissions, who, ahead })
     }
 }
 

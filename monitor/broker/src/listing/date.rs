@@ -1,6 +1,6 @@
 //! Times of files as lines show them, in UTC. The day is worked out once for files of the same day.
 
-use super::text::{push_digits, push_right};
+use super::text::{push_right, two_digits};
 
 const DAY: i64 = 86_400;
 
@@ -48,23 +48,19 @@ impl Dates {
         out.push(b' ');
         push_right(out, date.day.into(), 2);
         if recent {
-            out.push(b' ');
-            push_digits(out, second / 3600, 2);
-            out.push(b':');
-            push_digits(out, second / 60 % 60, 2);
+            let ([h, hh], [m, mm]) = (two_digits(second / 3600), two_digits(second / 60 % 60));
+            out.extend_from_slice(&[b' ', h, hh, b':', m, mm]);
         } else {
-            out.extend_from_slice(b"  ");
-            push_digits(out, date.year, 4);
+            let ([y, yy], [yyy, yyyy]) = (two_digits(date.year / 100), two_digits(date.year % 100));
+            out.extend_from_slice(&[b' ', b' ', y, yy, yyy, yyyy]);
         }
     }
 
     /// `YYYYMMDDHHMMSS` (RFC 3659 2.3).
     pub(super) fn push_time_val(&mut self, out: &mut Vec<u8>, time: i64) {
-        let (date, second) = self.split(time);
-        push_digits(out, date.year, 4);
-        for part in [date.month, date.day, second / 3600, second / 60 % 60, second % 60] {
-            push_digits(out, part, 2);
-        }
+        let (Date { year, month, day }, second) = self.split(time);
+        let pairs = [year / 100, year % 100, month, day, second / 3600, second / 60 % 60, second % 60];
+        out.extend_from_slice(pairs.map(two_digits).as_flattened());
     }
 
     fn split(&mut self, time: i64) -> (Date, u32) {
