@@ -1,6 +1,6 @@
 //! Gives back pages of the program itself that are not needed for now.
 //!
-//! The kernel maps sixteen pages of a program for each that is touched, and set-up touches most of them: measured, a third
+//! The kernel maps sixteen pages of a program for each that is touched, and set-up touches most of them: measured, a fifth
 //! of what a waiting broker weighs.
 
 use rustix::mm::{Advice, madvise};

@@ -32,8 +32,7 @@ use crate::{
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 1024;
-/// How long what comes next is waited for without sleeping. Measured with 16 KiB files in one session, beside sleeping at
-/// once: a seventh more of them a second, down and up.
+/// How long what comes next is waited for without sleeping (measured in ARCHITECTURE.md).
 const LINGER: Duration = Duration::from_micros(30);
 /// Due times closer than this are handled together, milliseconds.
 const COARSE_MS: u64 = 1000;
