@@ -8,6 +8,7 @@ mod ftp {
     mod data;
     mod files;
     mod lines;
+    mod listing_time;
     mod listings;
     mod login;
     mod modes;

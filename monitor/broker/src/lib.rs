@@ -17,6 +17,7 @@ mod resolve;
 mod rules;
 mod serve;
 mod why;
+mod zone;
 
 use std::{fmt, process::ExitCode, sync::Arc};
 
@@ -31,7 +32,7 @@ use ipc::{
 use rustix::fd::{AsFd, OwnedFd};
 use sandbox::{Confined, Confinement, Enforcement, Role};
 
-use crate::{account::Account, desk::Desk, listing::Ahead, monitor::Monitor, resolve::Root};
+use crate::{account::Account, desk::Desk, listing::Ahead, monitor::Monitor, resolve::Root, zone::Zone};
 
 /// Stack of a link's thread in bytes: the deepest call formats a listing, and its buffers are on the heap.
 const STACK: usize = 128 * 1024;
@@ -77,7 +78,7 @@ fn start(link: &mut BrokerEnd, monitor: &Arc<Monitor>) -> Result<Option<Arc<Desk
         }
         Err(other) => return Err(format!("recvmsg on the monitor's link: {other:?}")),
     };
-    let (account, confined) = settle(&start, root)?;
+    let (account, confined) = settle(&start, root, monitor)?;
     let desk = Arc::new(Desk::new(start.slots.into()));
     open_slots(&start, account, &desk, monitor)?;
     let report = confined.seal().map_err(|e| about(&start, e))?;
@@ -86,11 +87,12 @@ fn start(link: &mut BrokerEnd, monitor: &Arc<Monitor>) -> Result<Option<Arc<Desk
 }
 
 /// Confines the process to the account, all but the seccomp filter.
-fn settle(start: &BrokerStart, root: OwnedFd) -> Result<(Account, Confined), String> {
+fn settle(start: &BrokerStart, root: OwnedFd, monitor: &Monitor) -> Result<(Account, Confined), String> {
     if !(1..=256).contains(&start.slots) {
         return Err(about(start, format_args!("{} slots, which must be 1 to 256", start.slots)));
     }
     let root = Root::new(root).map_err(|e| home(start, e))?;
+    let tzfile = start.listing_zone.as_deref().map(zone::read);
     let ids = start.confine.ids.clone();
     let confined = sandbox::confine(&Confinement {
         role: Role::Broker,
@@ -103,7 +105,11 @@ fn settle(start: &BrokerStart, root: OwnedFd) -> Result<(Account, Confined), Str
     rustix::process::umask(rustix::fs::Mode::from_bits_truncate(u32::from(start.umask & 0o777)));
     let root = root.settled().map_err(|e| home(start, e))?;
     let ahead = Ahead::start(STACK).map_err(|e| no_thread(start, "a thread for long listings", e))?;
-    let account = Account::new(root, start.permissions, &start.account, ahead).map_err(|e| about(start, e))?;
+    let zone = tzfile.and_then(|read| {
+        let made = read.map_err(|e| e.to_string()).and_then(|tzfile| Zone::new(&tzfile).map_err(|e| e.to_string()));
+        made.map_err(|why| monitor.fault(format_args!("listing_time: {why}; account {} sees UTC", start.account))).ok()
+    });
+    let account = Account::new(root, start, zone, ahead).map_err(|e| about(start, e))?;
     Ok((account, confined))
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn directory(
             }
         }
         Form::Long => {
-            let mut line = LongLine::new(&account.who);
+            let mut line = LongLine::new(account);
             account.ahead.each(directory, names, |entry, meta| {
                 line.write(out.line(), meta, directory, entry.name);
                 out.end_line()
@@ -63,7 +63,7 @@ pub(crate) fn single(account: &Account, path: &VirtPath, form: Form) -> Result<O
     let meta = Meta::of_name(&place.directory, &name).map_err(why)?;
     let mut out = Output::new()?;
     match form {
-        Form::Long => LongLine::new(&account.who).write(out.line(), &meta, &place.directory, &name),
+        Form::Long => LongLine::new(account).write(out.line(), &meta, &place.directory, &name),
         Form::Names | Form::Facts(_) => text::push_name(out.line(), place.name),
     }
     out.end_line()?;

@@ -29,7 +29,7 @@ use crate::{
 pub(super) struct FactsLine<'a> {
     account: &'a Account,
     facts: Facts,
-    dates: Dates,
+    dates: Dates<'a>,
     alike: Alike,
 }
 
@@ -49,7 +49,7 @@ struct Subject<'m> {
 impl<'a> FactsLine<'a> {
     /// For the account, with these facts.
     pub(super) fn new(account: &'a Account, facts: Facts) -> Self {
-        FactsLine { account, facts, dates: Dates::new(now()), alike: Alike::default() }
+        FactsLine { account, facts, dates: Dates::new(now(), None), alike: Alike::default() }
     }
 
     /// A directory: itself as `.`, its parent as `..` (but not above the root), then every name.

@@ -1,4 +1,4 @@
-//! Lines like those of `ls -l`, for LIST: what every client's parser was written against. Times are UTC.
+//! Lines like those of `ls -l`, for LIST: what every client's parser was written against. Times are those of `listing_time`.
 
 use std::{ffi::CStr, mem::MaybeUninit, os::fd::OwnedFd, time::SystemTime};
 
@@ -10,13 +10,13 @@ use super::{
     letter,
     text::{push_decimal, push_left, push_name, push_right},
 };
-use crate::account::Who;
+use crate::account::{Account, Who};
 
 /// Writes lines, as seen from one moment.
 #[derive(Debug)]
 pub(super) struct LongLine<'a> {
     who: &'a Who,
-    dates: Dates,
+    dates: Dates<'a>,
     /// How the line begins, and of what that was made: most files are like the one before.
     begin: Vec<u8>,
     made_of: Option<(FileType, u16, u32, u32, u32)>,
@@ -24,8 +24,9 @@ pub(super) struct LongLine<'a> {
 
 impl<'a> LongLine<'a> {
     /// For the account, from now.
-    pub(super) fn new(who: &'a Who) -> Self {
-        LongLine { who, dates: Dates::new(now()), begin: Vec::new(), made_of: None }
+    pub(super) fn new(account: &'a Account) -> Self {
+        let dates = Dates::new(now(), account.zone.as_ref());
+        LongLine { who: &account.who, dates, begin: Vec::new(), made_of: None }
     }
 
     /// `-rw-r--r--   1 owner    group        size Mon DD HH:MM name`, with ` -> target` behind the name of a link.
