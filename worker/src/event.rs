@@ -13,7 +13,7 @@ use std::{
 use ipc::{
     link::{
         log::{Event as Happened, Level},
-        monitor_worker::{FromWorker, Granted, ToWorker, WorkerEnd},
+        monitor_worker::{FromWorker, FtpSettings, Granted, ToWorker, WorkerEnd},
         worker_authd::{FromAuthd, Outcome},
     },
     types::{ListenerId, SessionId},
@@ -25,6 +25,7 @@ use slab::Slab;
 use crate::{
     ftp::Event,
     hub::{Hub, NEVER, Source},
+    ledger::{Full, Ledger},
     link::{Link, Lost},
     listeners::{Accepted, Listeners, PER_TURN},
     session::{Seen, Session},
@@ -50,11 +51,11 @@ pub struct Worker {
 
 impl Worker {
     /// Watches the link to the monitor; the rest arrives over it.
-    pub fn new(link: WorkerEnd, settings: ipc::link::monitor_worker::FtpSettings) -> io::Result<Self> {
+    pub fn new(link: WorkerEnd, settings: FtpSettings, ledger: Ledger) -> io::Result<Self> {
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let monitor = Link::new(link, Source::Monitor.token(), &registry)?;
-        let hub = Hub::new(registry, monitor, settings);
+        let hub = Hub::new(registry, monitor, settings, ledger);
         Ok(Worker { poll, hub, listeners: Listeners::default(), sessions: Slab::new(), stops: false })
     }
 
@@ -182,10 +183,13 @@ impl Worker {
 
     /// A client has connected.
     fn welcome(&mut self, fd: OwnedFd, peer: SocketAddr, listener: ListenerId) {
-        let most = usize::try_from(self.hub.settings.max_sessions).unwrap_or(usize::MAX);
-        if self.sessions.len() >= most {
-            let _ = send(&fd, b"421 Too many clients; try again later.\r\n", SendFlags::NOSIGNAL);
-            self.hub.log(Level::Warning, Happened::Limit, None, format_args!("reason=\"max_sessions\" peer={peer}"));
+        if let Err(full) = self.hub.ledger.take(peer.ip()) {
+            let told: &[u8] = match full {
+                Full::Address => b"421 Too many connections from your address; try again later.\r\n",
+                _ => b"421 Too many clients; try again later.\r\n",
+            };
+            let _ = send(&fd, told, SendFlags::NOSIGNAL);
+            self.hub.log(Level::Warning, Happened::Limit, None, format_args!("reason=\"{full}\" peer={peer}"));
             return;
         }
         let entry = self.sessions.vacant_entry();
@@ -284,7 +288,9 @@ impl Worker {
     /// Does what the monitor says.
     fn obey(&mut self, record: ToWorker, mut fds: Vec<OwnedFd>) {
         match record {
-            ToWorker::Start(_) => self.hub.fatal = Some("link to the monitor: Start came twice".into()),
+            ToWorker::Start(_) | ToWorker::Region(_) => {
+                self.hub.fatal = Some("link to the monitor: Start or Region came late".into());
+            }
             ToWorker::Authd => {
                 if self.hub.authd.is_some() {
                     self.authd_lost();
@@ -304,6 +310,7 @@ impl Worker {
             ToWorker::CloseListener(id) => self.listeners.close(id, &self.hub.registry),
             ToWorker::Settings(settings) => {
                 self.hub.tools.obey(&settings);
+                self.hub.ledger.obey(&settings, self.sessions.iter().map(|(_, session)| session.address()));
                 self.hub.settings = settings;
                 self.hub.due_at(self.hub.now);
             }

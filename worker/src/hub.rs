@@ -17,7 +17,7 @@ use ipc::{
 };
 use mio::{Interest, Registry, Token, unix::SourceFd};
 
-use crate::{ask::Brokers, ftp::Out, link::Link, log::Log, passive::Pool, transfer::Tools};
+use crate::{ask::Brokers, ftp::Out, ledger::Ledger, link::Link, log::Log, passive::Pool, transfer::Tools};
 
 /// Bytes of unfinished and waiting lines that a session may hold; more are left in its socket.
 pub const QUEUE_BYTES: usize = 16 << 10;
@@ -91,6 +91,8 @@ pub struct Hub {
     pub tools: Tools,
     /// caisson.toml(5).
     pub settings: FtpSettings,
+    /// Who holds how many connections, on all workers.
+    pub ledger: Ledger,
     /// Lines for the log.
     pub log: Log,
     /// Which session an identity belongs to.
@@ -131,7 +133,7 @@ impl Hub {
     }
 
     /// At the start.
-    pub fn new(registry: Registry, monitor: Link<FromWorker, ToWorker>, settings: FtpSettings) -> Self {
+    pub fn new(registry: Registry, monitor: Link<FromWorker, ToWorker>, settings: FtpSettings, ledger: Ledger) -> Self {
         Hub {
             registry,
             monitor,
@@ -140,6 +142,7 @@ impl Hub {
             pool: Pool::default(),
             tools: Tools::new(&settings),
             settings,
+            ledger,
             log: Log::default(),
             logins: HashMap::new(),
             again: VecDeque::new(),
