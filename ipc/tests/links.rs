@@ -145,6 +145,7 @@ fn to_broker() -> Vec<monitor_broker::ToBroker> {
             confine: confine(),
             account: user(),
             permissions: Permissions::NONE.with(Permission::Read),
+            listing_zone: Some("/etc/localtime".into()),
             umask: 0o22,
             slots: 2,
         }),

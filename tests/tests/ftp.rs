@@ -9,6 +9,7 @@ mod ftp {
     mod files;
     mod in_flight;
     mod lines;
+    mod listing_time;
     mod listings;
     mod login;
     mod modes;

@@ -1,6 +1,7 @@
 //! monitor <-> broker: set-up, and the links to workers whose sessions are this account's.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,8 @@ pub struct BrokerStart {
     pub permissions: Permissions,
     /// File mode creation mask, 0 to 0o777.
     pub umask: u16,
+    /// The file that describes the time zone of LIST (tzfile(5)), read before the broker is confined; `None`: UTC.
+    pub listing_zone: Option<PathBuf>,
     /// Most workers served at once, 1 to 256: one thread each, made before the sandbox closes.
     pub slots: u16,
 }

@@ -69,6 +69,8 @@ pub struct Config {
     pub fixed: Fixed,
     pub allow_root_accounts: bool,
     pub umask: u16,
+    /// `listing_time`: the file that describes the zone (tzfile(5)); `None`: UTC.
+    pub listing_zone: Option<PathBuf>,
     pub passive_ports: Ports,
     pub active_source_port_20: bool,
     pub max_sessions_per_account: u32,

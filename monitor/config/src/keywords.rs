@@ -2,7 +2,7 @@
 //!
 //! caisson.toml(5) and caisson-users(5) list them in this order; tests/man.rs compares both ways.
 
-use crate::value::{absolute, address, banner, gid, gids, hash, level, permissions, ports, set, uid};
+use crate::value::{absolute, address, banner, gid, gids, hash, level, permissions, ports, set, uid, zone};
 use crate::{Entry, Listen, Settings};
 
 /// A keyword of a section that is read into a `T`.
@@ -74,6 +74,7 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "log_level",             "\"info\"", Text("\"error\" or \"warning\" or \"info\" or \"debug\"", |c, v| set(&mut c.config.ftp.log_level, level(v)))),
     word("", "allow_root_accounts",   "false",   Flag(|c, on| c.config.allow_root_accounts = on)),
     word("", "umask",                 "0o022",   Number(0, 0o777, |c, n| c.config.umask = n as u16)),
+    word("", "listing_time",          "\"utc\"", Text("\"utc\" or \"local\" or a string, the name of a time zone", |c, v| { c.config.listing_zone = zone(v)?; Ok(()) })),
     word("", "banner",                "\"Caisson\"", Text("a string of at most 1024 printable bytes, lines separated by \\n", |c, v| set(&mut c.config.ftp.banner, banner(v)))),
     word("", "passive_ports",         "\"50000-50999\"", Text(RANGE, |c, v| set(&mut c.config.passive_ports, ports(v)))),
     word("", "passive_address",       UNSET,     Text("a string, an IPv4 address", |c, v| set(&mut c.config.ftp.passive_address, v.parse().ok().map(Some)))),

@@ -1,6 +1,11 @@
 //! Single values: what a string stands for. `None`, or an empty error, means that it is not of the form its keyword asks for.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{
+    fs::File,
+    io::Read,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use ipc::link::{log::Level, monitor_config::Ports};
 use ipc::types::{Blob, Permission, Permissions};
@@ -62,6 +67,26 @@ pub(crate) fn gids(texts: &[String]) -> Result<Vec<u32>, String> {
     texts.iter().filter_map(|text| gid(text).transpose()).collect()
 }
 
+/// The file that describes a time zone (tzfile(5)); `None` for UTC.
+pub(crate) fn zone(name: &str) -> Result<Option<PathBuf>, String> {
+    let word = |word: &str| {
+        let known = |b: u8| b.is_ascii_alphanumeric() || b"+-_".contains(&b);
+        !word.is_empty() && word.bytes().all(known)
+    };
+    let path = match name {
+        "utc" => return Ok(None),
+        "local" => PathBuf::from("/etc/localtime"),
+        name if name.len() <= 64 && name.split('/').all(word) => Path::new("/usr/share/zoneinfo").join(name),
+        _ => return Err(String::new()),
+    };
+    let mut begin = [0; 4];
+    match File::open(&path).and_then(|mut file| file.read_exact(&mut begin)) {
+        Ok(()) if begin == *b"TZif" => Ok(Some(path)),
+        Ok(()) => Err(format!("{} describes no time zone; name another, or set \"utc\"", path.display())),
+        Err(e) => Err(format!("{}: {e}; install tzdata, name another zone, or set \"utc\"", path.display())),
+    }
+}
+
 /// Has the C library load its modules for users and groups, by asking for what nobody has.
 pub(crate) fn load_name_service() {
     const NOBODY: &str = "caisson-nobody-has-this";
@@ -96,6 +121,17 @@ mod tests {
         let cost = stored_hash::Cost { memory: 1_048_576, passes: 64, lanes: 16 };
         let longest = stored_hash::Stored::new(cost, &[7; 48], &[7; 64]).unwrap().to_string();
         assert_eq!(hash(&longest).unwrap().unwrap().as_bytes(), longest.as_bytes());
+    }
+
+    #[test]
+    fn a_zone_is_utc_local_or_a_name_below_zoneinfo_and_describes_a_zone() {
+        assert_eq!(zone("utc"), Ok(None));
+        assert_eq!(zone("Europe/Berlin"), Ok(Some("/usr/share/zoneinfo/Europe/Berlin".into())));
+        for name in ["", "/etc/localtime", "../../../etc/passwd", "Europe/../Europe/Berlin", "Europe//Berlin", "a b"] {
+            assert_eq!(zone(name), Err(String::new()), "{name}");
+        }
+        assert!(zone("Atlantis/Poseidonis").unwrap_err().contains("install tzdata"));
+        assert!(zone("tzdata.zi").is_err() && zone("zone1970+tab").is_err() && zone("Europe").is_err());
     }
 
     #[test]
