@@ -13,9 +13,8 @@ use std::{
 
 use ipc::{link::monitor_authd::UserRecord, types::UserName};
 use rustix::fs::SealFlags;
+use stored_hash::{Cost, Stored, Unusable};
 use zeroize::Zeroize;
-
-use crate::phc::{Cost, Stored, Unusable};
 
 /// Longest table in bytes.
 pub const MAX_BYTES: u64 = 32 << 20;

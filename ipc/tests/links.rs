@@ -54,6 +54,7 @@ fn line() -> LogRecord {
 
 fn ftp_settings() -> monitor_worker::FtpSettings {
     monitor_worker::FtpSettings {
+        log_level: Level::Debug,
         banner: Blob::new(&[b'b'; 1024]).unwrap(),
         login_timeout_secs: 1,
         idle_timeout_secs: 2,
@@ -145,6 +146,7 @@ fn to_broker() -> Vec<monitor_broker::ToBroker> {
             confine: confine(),
             account: user(),
             permissions: Permissions::NONE.with(Permission::Read),
+            listing_zone: Some("/etc/localtime".into()),
             umask: 0o22,
             atomic_uploads: true,
             slots: 2,
@@ -199,7 +201,11 @@ fn from_config() -> Vec<monitor_config::FromConfig> {
     let weaker = Blob::new(&[b'w'; 1024]).unwrap();
     vec![
         FromConfig::UsersFile("/etc/caisson/users.toml".into()),
-        FromConfig::Done(Box::new(Loaded { config: configuration(), weaker })),
+        FromConfig::Done(Box::new(Loaded {
+            config: configuration(),
+            weaker,
+            warnings: vec![Blob::new(b"home").unwrap(); WARNINGS],
+        })),
         FromConfig::Refused(Blob::new(&[b'r'; 2048]).unwrap()),
     ]
 }

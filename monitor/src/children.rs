@@ -105,6 +105,7 @@ impl Monitor {
             permissions: user.permissions,
             umask: self.config.umask,
             atomic_uploads: self.config.atomic_uploads,
+            listing_zone: self.config.listing_zone.clone(),
             // One more than there are workers: a new worker may come before the thread of a dead one has ended.
             slots: u16::try_from(self.config.fixed.workers + 1).unwrap_or(256).min(256),
         };

@@ -92,6 +92,13 @@ impl Slow {
         self.disk.state().files.push((Some(name.into()), content.to_vec()));
     }
 
+    /// The names it has.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let state = self.disk.state();
+        state.files.iter().filter_map(|(name, _)| Some(String::from_utf8_lossy(name.as_ref()?).into_owned())).collect()
+    }
+
     /// What a file holds.
     #[must_use]
     pub fn content(&self, name: &str) -> Option<Vec<u8>> {
@@ -224,8 +231,9 @@ fn answer(ask: &[u8], disk: &Disk) -> Option<Result<Vec<u8>, Errno>> {
             }
             None => Err(Errno::ENOENT),
         },
-        // RENAME2
-        45 => rename(&mut state, &name(body, 16), body),
+        // RENAME, RENAME2: the directory they go to, flags or none, both names
+        12 => rename(&mut state, body, 8, 0),
+        45 => rename(&mut state, body, 16, half(body, 8)),
         // STATFS
         17 => Ok(words(&[1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 4096 | 255 << 32, 4096, 0, 0, 0])),
         // FSYNC
@@ -281,11 +289,12 @@ fn write(content: &mut Vec<u8>, offset: u64, bytes: &[u8]) -> Vec<u8> {
     words(&[bytes.len() as u64])
 }
 
-fn rename(state: &mut State, from: &[u8], body: &[u8]) -> Result<Vec<u8>, Errno> {
-    let to = name(body, 16 + from.len() + 1);
-    let place = state.find(from).ok_or(Errno::ENOENT)?;
+fn rename(state: &mut State, body: &[u8], at: usize, flags: u32) -> Result<Vec<u8>, Errno> {
+    let from = name(body, at);
+    let to = name(body, at + from.len() + 1);
+    let place = state.find(&from).ok_or(Errno::ENOENT)?;
     match state.find(&to) {
-        Some(_) if half(body, 8) & libc::RENAME_NOREPLACE != 0 => return Err(Errno::EEXIST),
+        Some(_) if flags & libc::RENAME_NOREPLACE != 0 => return Err(Errno::EEXIST),
         Some(there) => state.files[there].0 = None,
         None => {}
     }

@@ -211,3 +211,39 @@ fn uploads_to_a_disk_are_whole_whoever_writes_them() {
         client.expect("DELE f", &[250]);
     }
 }
+
+#[test]
+fn with_sync_uploads_the_disk_has_a_file_before_it_is_acknowledged() {
+    for atomic in ["atomic_uploads = false", "atomic_uploads = true"] {
+        let settings = ["sync_uploads = true", "stall_timeout_secs = 30", atomic];
+        let Some((slow, daemon)) = slow("a disk that is slow to sync", &settings) else { return };
+        let content = tree::content(200_000, 5);
+        let mut client = daemon.login("alice");
+        for (number, size) in [0, 100, 200_000].into_iter().enumerate() {
+            client.stored(format!("STOR f{number}"), &content[..size]);
+            assert!(slow.content(&format!("f{number}")).as_deref() == Some(&content[..size]));
+            assert!(slow.syncs() > number, "{size}: it was synced");
+        }
+        let mut connection = client.passive();
+        client.expect("STOR held", &[150]);
+        connection.write_all(&content).expect("send");
+        until("the bytes have arrived", || {
+            let names = slow.names();
+            let name = names.iter().find(|name| name.contains("held"))?;
+            (slow.content(name)?.len() == content.len()).then_some(())
+        });
+        slow.holds(true);
+        drop(connection);
+        beside(&daemon, || assert!(client.is_silent_for(Duration::from_millis(600)), "not yet synced"));
+        slow.holds(false);
+        client.expect_reply(&[226]);
+        slow.fails_to_sync(true);
+        assert_eq!(client.store("STOR lost", &content).code, 451);
+        daemon.logged(&["op=STOR", "/lost", "result=file-error"]);
+        if atomic.ends_with("true") {
+            assert_eq!(slow.content("lost"), None, "what is not on the disk is not published");
+            until("and removed", || slow.names().iter().all(|name| !name.contains("lost")).then_some(()));
+        }
+        client.in_step();
+    }
+}

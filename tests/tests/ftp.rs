@@ -5,9 +5,12 @@
 mod ftp {
     mod accounts;
     mod ascii;
+    mod atomic;
     mod data;
     mod files;
+    mod in_flight;
     mod lines;
+    mod listing_time;
     mod listings;
     mod login;
     mod modes;

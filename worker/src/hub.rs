@@ -156,14 +156,14 @@ impl Hub {
             pool: Pool::default(),
             tools: Tools::new(&settings),
             helpers,
-            settings,
             ledger,
             log: Log::default(),
             logins: HashMap::new(),
             again: VecDeque::new(),
             input: vec![0; QUEUE_BYTES],
             queue: Vec::with_capacity(QUEUE_BYTES + 4),
-            out: Out::default(),
+            out: Out { log_level: settings.log_level, ..Out::default() },
+            settings,
             late: Vec::new(),
             share: TURN,
             now: 0,
@@ -193,7 +193,17 @@ impl Hub {
 
     /// A line for the log.
     pub fn log(&mut self, level: Level, event: Event, session: Option<SessionId>, text: std::fmt::Arguments<'_>) {
-        self.log.add(level, event, session, text, self.now);
+        if level <= self.out.log_level {
+            self.log.add(level, event, session, text, self.now);
+        }
+    }
+
+    /// New settings: of caisson.toml(5), at the start and after a reload.
+    pub fn obey(&mut self, settings: FtpSettings) {
+        self.tools.obey(&settings);
+        self.out.log_level = settings.log_level;
+        self.settings = settings;
+        self.due_at(self.now);
     }
 
     /// Watches a descriptor, or changes what it is watched for.

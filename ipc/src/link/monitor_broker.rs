@@ -1,6 +1,7 @@
 //! monitor <-> broker: set-up, and the links to workers whose sessions are this account's.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,8 @@ pub struct BrokerStart {
     pub umask: u16,
     /// Whole files are uploaded under a hidden name and published at the end.
     pub atomic_uploads: bool,
+    /// The file that describes the time zone of LIST (tzfile(5)), read before the broker is confined; `None`: UTC.
+    pub listing_zone: Option<PathBuf>,
     /// Most workers served at once, 1 to 256: one thread each, made before the sandbox closes.
     pub slots: u16,
 }

@@ -155,16 +155,32 @@ pub enum Form {
 pub struct Facts(pub u8);
 
 impl Facts {
+    /// The bit of `type`.
+    pub const TYPE: u8 = 1 << 0;
+    /// The bit of `size`.
+    pub const SIZE: u8 = 1 << 1;
+    /// The bit of `modify`.
+    pub const MODIFY: u8 = 1 << 2;
+    /// The bit of `perm`.
+    pub const PERM: u8 = 1 << 3;
+    /// The bit of `unique`.
+    pub const UNIQUE: u8 = 1 << 4;
+    /// The bit of `UNIX.mode`.
+    pub const UNIX_MODE: u8 = 1 << 5;
+    /// The bit of `UNIX.owner`.
+    pub const UNIX_OWNER: u8 = 1 << 6;
+    /// The bit of `UNIX.group`.
+    pub const UNIX_GROUP: u8 = 1 << 7;
     /// Every fact with its bit and name, in the order of a line and of FEAT.
     pub const ALL: [(u8, &'static str); 8] = [
-        (1 << 0, "type"),
-        (1 << 1, "size"),
-        (1 << 2, "modify"),
-        (1 << 3, "perm"),
-        (1 << 4, "unique"),
-        (1 << 5, "UNIX.mode"),
-        (1 << 6, "UNIX.owner"),
-        (1 << 7, "UNIX.group"),
+        (Self::TYPE, "type"),
+        (Self::SIZE, "size"),
+        (Self::MODIFY, "modify"),
+        (Self::PERM, "perm"),
+        (Self::UNIQUE, "unique"),
+        (Self::UNIX_MODE, "UNIX.mode"),
+        (Self::UNIX_OWNER, "UNIX.owner"),
+        (Self::UNIX_GROUP, "UNIX.group"),
     ];
     /// All of them.
     pub const EVERY: Facts = Facts(0xff);

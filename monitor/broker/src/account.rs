@@ -5,7 +5,11 @@ use std::ffi::CStr;
 use ipc::{link::monitor_broker::BrokerStart, types::Permissions};
 use rustix::io::Errno;
 
-use crate::{listing::Meta, resolve::Root};
+use crate::{
+    listing::{Ahead, Meta},
+    resolve::Root,
+    zone::Zone,
+};
 
 /// One account; the same for every thread, never changed.
 #[derive(Debug)]
@@ -18,6 +22,10 @@ pub(crate) struct Account {
     pub(crate) atomic_uploads: bool,
     /// Who we are to the file system, and how listings call us.
     pub(crate) who: Who,
+    /// Of the times in `ls -l` lines; `None`: UTC.
+    pub(crate) zone: Option<Zone>,
+    /// What long listings are helped by.
+    pub(crate) ahead: Ahead,
 }
 
 /// A user of the file system.
@@ -44,14 +52,15 @@ pub(crate) enum Access {
 
 impl Account {
     /// Call after the ids of the process are the account's.
-    pub(crate) fn new(root: Root, start: &BrokerStart) -> Result<Self, Errno> {
+    pub(crate) fn new(root: Root, start: &BrokerStart, zone: Option<Zone>, ahead: Ahead) -> Result<Self, Errno> {
         let who = Who {
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
             groups: rustix::process::getgroups()?.into_iter().map(rustix::process::Gid::as_raw).collect(),
             name: Some(start.account.as_bytes()).filter(|n| fits_a_column(n)).map(<[u8]>::to_vec),
         };
-        Ok(Account { root, permissions: start.permissions, atomic_uploads: start.atomic_uploads, who })
+        let (permissions, atomic_uploads) = (start.permissions, start.atomic_uploads);
+        Ok(Account { root, permissions, atomic_uploads, who, zone, ahead })
     }
 }
 

@@ -3,7 +3,8 @@
 //! Runs as the account's uid, in namespaces of its own with the account's directory as `/`, without network, under
 //! Landlock and seccomp. Started by the monitor (descriptor 0 is the link), one per account that has a live session.
 //! Reads from: monitor (trusted), workers (hostile). Hands out: descriptors of regular files, sealed listings.
-//! The ladder is here; after it, the main thread serves the monitor's link and each worker's link has a thread.
+//! The ladder is here; after it, the main thread serves the monitor's link, each worker's link has a thread, and one more
+//! helps whoever makes a long listing (listing/ahead.rs).
 //! Not here: who is which account (monitor, from authd's grants), bytes of files (workers move those themselves).
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ mod serve;
 mod staged;
 mod storage;
 mod why;
+mod zone;
 
 use std::{fmt, process::ExitCode, sync::Arc};
 
@@ -32,7 +34,7 @@ use ipc::{
 use rustix::fd::{AsFd, OwnedFd};
 use sandbox::{Confined, Confinement, Enforcement, Role};
 
-use crate::{account::Account, desk::Desk, monitor::Monitor, resolve::Root};
+use crate::{account::Account, desk::Desk, listing::Ahead, monitor::Monitor, resolve::Root, zone::Zone};
 
 /// Stack of a link's thread in bytes: the deepest call formats a listing, and its buffers are on the heap.
 const STACK: usize = 128 * 1024;
@@ -78,7 +80,7 @@ fn start(link: &mut BrokerEnd, monitor: &Arc<Monitor>) -> Result<Option<Arc<Desk
         }
         Err(other) => return Err(format!("recvmsg on the monitor's link: {other:?}")),
     };
-    let (account, confined) = settle(&start, root)?;
+    let (account, confined) = settle(&start, root, monitor)?;
     let desk = Arc::new(Desk::new(start.slots.into()));
     open_slots(&start, account, &desk, monitor)?;
     let report = confined.seal().map_err(|e| about(&start, e))?;
@@ -87,11 +89,12 @@ fn start(link: &mut BrokerEnd, monitor: &Arc<Monitor>) -> Result<Option<Arc<Desk
 }
 
 /// Confines the process to the account, all but the seccomp filter.
-fn settle(start: &BrokerStart, root: OwnedFd) -> Result<(Account, Confined), String> {
+fn settle(start: &BrokerStart, root: OwnedFd, monitor: &Monitor) -> Result<(Account, Confined), String> {
     if !(1..=256).contains(&start.slots) {
         return Err(about(start, format_args!("{} slots, which must be 1 to 256", start.slots)));
     }
     let root = Root::new(root).map_err(|e| home(start, e))?;
+    let tzfile = start.listing_zone.as_deref().map(zone::read);
     let ids = start.confine.ids.clone();
     let confined = sandbox::confine(&Confinement {
         role: Role::Broker,
@@ -103,7 +106,12 @@ fn settle(start: &BrokerStart, root: OwnedFd) -> Result<(Account, Confined), Str
     .map_err(|e| about(start, e))?;
     rustix::process::umask(rustix::fs::Mode::from_bits_truncate(u32::from(start.umask & 0o777)));
     let root = root.settled().map_err(|e| home(start, e))?;
-    let account = Account::new(root, start).map_err(|e| about(start, e))?;
+    let ahead = Ahead::start(STACK).map_err(|e| no_thread(start, "a thread for long listings", e))?;
+    let zone = tzfile.and_then(|read| {
+        let made = read.map_err(|e| e.to_string()).and_then(|tzfile| Zone::new(&tzfile).map_err(|e| e.to_string()));
+        made.map_err(|why| monitor.fault(format_args!("listing_time: {why}; account {} sees UTC", start.account))).ok()
+    });
+    let account = Account::new(root, start, zone, ahead).map_err(|e| about(start, e))?;
     Ok((account, confined))
 }
 
@@ -116,9 +124,7 @@ fn open_slots(start: &BrokerStart, account: Account, desk: &Arc<Desk>, monitor: 
             .name("link".to_owned())
             .stack_size(STACK)
             .spawn(move || serve::slot(&account, &desk, &monitor))
-            .map_err(|e| {
-                about(start, format_args!("a thread for each worker: {e}; raise LimitNPROC of the service"))
-            })?;
+            .map_err(|e| no_thread(start, "a thread for each worker", e))?;
     }
     Ok(())
 }
@@ -156,6 +162,10 @@ fn serve_monitor(link: &mut BrokerEnd, monitor: &Monitor, desk: &Desk) -> ExitCo
 
 fn about(start: &BrokerStart, why: impl fmt::Display) -> String {
     format!("account {}: {why}", start.account)
+}
+
+fn no_thread(start: &BrokerStart, which: &str, e: std::io::Error) -> String {
+    about(start, format_args!("{which}: {e}; raise LimitNPROC of the service"))
 }
 
 fn home(start: &BrokerStart, errno: rustix::io::Errno) -> String {

@@ -4,6 +4,7 @@
 //! so that no name forges a line. Memory is bounded: names are kept (for sorting), lines are written out in pieces.
 //! Not here: whether the account may list (rules.rs), walking paths (resolve.rs).
 
+mod ahead;
 mod date;
 mod facts;
 mod long;
@@ -20,8 +21,8 @@ use ipc::{
 };
 use rustix::fs::FileType;
 
+pub(crate) use self::{ahead::Ahead, meta::Meta, output::Output};
 use self::{facts::FactsLine, long::LongLine, names::Names};
-pub(crate) use self::{meta::Meta, output::Output};
 use crate::{account::Account, why::why};
 
 /// Lists an open directory; `path` is where it was found.
@@ -44,15 +45,13 @@ pub(crate) fn directory(
             }
         }
         Form::Long => {
-            let mut line = LongLine::new(&account.who);
-            for entry in names.iter() {
-                if let Some(meta) = Meta::of_entry(directory, entry.name, entry.kind) {
-                    line.write(out.line(), &meta, directory, entry.name);
-                    out.end_line()?;
-                }
-            }
+            let mut line = LongLine::new(account);
+            account.ahead.each(directory, names, |entry, meta| {
+                line.write(out.line(), meta, directory, entry.name);
+                out.end_line()
+            })?;
         }
-        Form::Facts(facts) => FactsLine::new(account, facts).directory(&mut out, directory, path, &names)?,
+        Form::Facts(facts) => FactsLine::new(account, facts).directory(&mut out, directory, path, names)?,
     }
     Ok(out)
 }
@@ -64,7 +63,7 @@ pub(crate) fn single(account: &Account, path: &VirtPath, form: Form) -> Result<O
     let meta = Meta::of_name(&place.directory, &name).map_err(why)?;
     let mut out = Output::new()?;
     match form {
-        Form::Long => LongLine::new(&account.who).write(out.line(), &meta, &place.directory, &name),
+        Form::Long => LongLine::new(account).write(out.line(), &meta, &place.directory, &name),
         Form::Names | Form::Facts(_) => text::push_name(out.line(), place.name),
     }
     out.end_line()?;

@@ -76,7 +76,7 @@ impl Staged {
     }
 
     /// Gives an upload its name, at once; with `replace`, in place of a file that has it. With `sync`, the name is on the disk
-    /// then. If that fails, the upload is removed.
+    /// then. If it cannot have the name, the upload is removed.
     pub(crate) fn publish(&mut self, number: NonZeroU32, replace: bool, sync: bool) -> Result<(), Why> {
         let upload = self.uploads.remove(&number).ok_or(Why::NotFound)?;
         let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };

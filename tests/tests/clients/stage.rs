@@ -94,7 +94,7 @@ impl Stage {
     }
 
     /// Everything uploaded belongs to the account, on disk.
-    fn assert_owned(&self) {
+    pub fn assert_owned(&self) {
         let uid = self.daemon.site.account("alice").uid;
         for path in tree::files(&self.home()).keys() {
             let meta = fs::symlink_metadata(self.home().join(path)).expect("stat");

@@ -138,6 +138,7 @@ mod tests {
 
     fn settings() -> FtpSettings {
         FtpSettings {
+            log_level: ipc::link::log::Level::Info,
             banner: Blob::cut(b"Hello\n220 you"),
             login_timeout_secs: 60,
             idle_timeout_secs: 300,
@@ -146,6 +147,7 @@ mod tests {
             session_timeout_secs: 0,
             max_login_failures: 3,
             active: true,
+            sync_uploads: false,
             passive_address: None,
             max_sessions: 10,
             max_sessions_per_address: 0,

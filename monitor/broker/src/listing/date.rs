@@ -1,6 +1,7 @@
-//! Times of files as lines show them, in UTC. The day is worked out once for files of the same day.
+//! Times of files as lines show them: in UTC, for `ls -l` lines also in local time. The day is worked out once for files of the same day.
 
-use super::text::{push_digits, push_right};
+use super::text::{push_right, two_digits};
+use crate::zone::{Offset, Zone};
 
 const DAY: i64 = 86_400;
 
@@ -14,10 +15,12 @@ const LAST: i64 = 253_402_300_799;
 const MONTHS: [&[u8]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
-/// Writes times, as seen from one moment.
+/// Writes times, as seen from one moment and place.
 #[derive(Debug)]
-pub(super) struct Dates {
+pub(super) struct Dates<'z> {
     now: i64,
+    zone: Option<&'z Zone>,
+    offset: Offset,
     day: i64,
     date: Date,
 }
@@ -33,38 +36,46 @@ struct Date {
     day: u32,
 }
 
-impl Dates {
-    /// As seen from `now`, UTC seconds since 1970.
-    pub(super) fn new(now: i64) -> Self {
-        Dates { now, day: 0, date: Date::of(0) }
+impl<'z> Dates<'z> {
+    /// As seen from `now`, UTC seconds since 1970, in this zone or in UTC.
+    pub(super) fn new(now: i64, zone: Option<&'z Zone>) -> Self {
+        let offset = zone.map_or_else(Offset::default, |zone| zone.at(now));
+        Dates { now, zone, offset, day: 0, date: Date::of(0) }
     }
 
-    /// `Mon DD HH:MM`, or `Mon DD  YYYY` for what is old or in the future.
+    /// `Mon DD HH:MM`, or `Mon DD  YYYY` for what is old or in the future; local time.
     pub(super) fn push_ls(&mut self, out: &mut Vec<u8>, time: i64) {
         let recent = time <= self.now && time > self.now.saturating_sub(RECENT);
-        let (date, second) = self.split(time);
+        let local = self.local(time);
+        let (date, second) = self.split(local);
         let month = usize::try_from(date.month).unwrap_or(1);
         out.extend_from_slice(MONTHS.get(month.wrapping_sub(1)).copied().unwrap_or(b"Jan"));
         out.push(b' ');
         push_right(out, date.day.into(), 2);
         if recent {
-            out.push(b' ');
-            push_digits(out, second / 3600, 2);
-            out.push(b':');
-            push_digits(out, second / 60 % 60, 2);
+            let ([h, hh], [m, mm]) = (two_digits(second / 3600), two_digits(second / 60 % 60));
+            out.extend_from_slice(&[b' ', h, hh, b':', m, mm]);
         } else {
-            out.extend_from_slice(b"  ");
-            push_digits(out, date.year, 4);
+            let ([y, yy], [yyy, yyyy]) = (two_digits(date.year / 100), two_digits(date.year % 100));
+            out.extend_from_slice(&[b' ', b' ', y, yy, yyy, yyyy]);
         }
     }
 
-    /// `YYYYMMDDHHMMSS` (RFC 3659 2.3).
+    /// `YYYYMMDDHHMMSS` (RFC 3659 2.3), UTC.
     pub(super) fn push_time_val(&mut self, out: &mut Vec<u8>, time: i64) {
-        let (date, second) = self.split(time);
-        push_digits(out, date.year, 4);
-        for part in [date.month, date.day, second / 3600, second / 60 % 60, second % 60] {
-            push_digits(out, part, 2);
+        let (Date { year, month, day }, second) = self.split(time);
+        let pairs = [year / 100, year % 100, month, day, second / 3600, second / 60 % 60, second % 60];
+        out.extend_from_slice(pairs.map(two_digits).as_flattened());
+    }
+
+    /// What UTC would have to be for its clocks to show what those of the zone do.
+    fn local(&mut self, time: i64) -> i64 {
+        if let Some(zone) = self.zone
+            && !(self.offset.from..self.offset.until).contains(&time)
+        {
+            self.offset = zone.at(time);
         }
+        time.saturating_add(self.offset.seconds)
     }
 
     fn split(&mut self, time: i64) -> (Date, u32) {
@@ -127,9 +138,9 @@ mod tests {
         assert_eq!(date, Date { year: 10_000, month: 1, day: 1 });
     }
 
-    fn shown(push: impl Fn(&mut Dates, &mut Vec<u8>, i64), time: i64) -> String {
+    fn shown<'z>(push: impl Fn(&mut Dates<'z>, &mut Vec<u8>, i64), time: i64) -> String {
         let mut out = Vec::new();
-        push(&mut Dates::new(1_800_000_000), &mut out, time);
+        push(&mut Dates::new(1_800_000_000, None), &mut out, time);
         String::from_utf8(out).unwrap()
     }
 

@@ -24,12 +24,13 @@ use crate::{
     why::why,
 };
 
-/// Writes lines for one account.
+/// Writes lines about one directory, for one account.
 #[derive(Debug)]
 pub(super) struct FactsLine<'a> {
     account: &'a Account,
     facts: Facts,
-    dates: Dates,
+    dates: Dates<'a>,
+    alike: Alike,
 }
 
 /// What a line is about.
@@ -48,7 +49,7 @@ struct Subject<'m> {
 impl<'a> FactsLine<'a> {
     /// For the account, with these facts.
     pub(super) fn new(account: &'a Account, facts: Facts) -> Self {
-        FactsLine { account, facts, dates: Dates::new(now()) }
+        FactsLine { account, facts, dates: Dates::new(now(), None), alike: Alike::default() }
     }
 
     /// A directory: itself as `.`, its parent as `..` (but not above the root), then every name.
@@ -57,7 +58,7 @@ impl<'a> FactsLine<'a> {
         out: &mut Output,
         directory: &OwnedFd,
         path: &VirtPath,
-        names: &Names,
+        names: Names,
     ) -> Result<(), Why> {
         let here = Meta::of(directory).map_err(why)?;
         self.write(out.line(), &Subject { own: &here, shown: &here, parent: None, role: Some(b"cdir") }, b".");
@@ -69,18 +70,14 @@ impl<'a> FactsLine<'a> {
             self.write(out.line(), &Subject { own: &above, shown: &above, parent: None, role: Some(b"pdir") }, b"..");
             out.end_line()?;
         }
-        for entry in names.iter() {
-            let Some(own) = Meta::of_entry(directory, entry.name, entry.kind) else { continue };
-            let target = self.target(&own, path.as_bytes(), entry.name.to_bytes());
-            let shown = target.as_ref().unwrap_or(&own);
-            self.write(
-                out.line(),
-                &Subject { own: &own, shown, parent: Some(&here), role: None },
-                entry.name.to_bytes(),
-            );
-            out.end_line()?;
-        }
-        Ok(())
+        let account = self.account;
+        account.ahead.each(directory, names, |entry, own| {
+            let name = entry.name.to_bytes();
+            let target = self.target(own, path.as_bytes(), name);
+            let shown = target.as_ref().unwrap_or(own);
+            self.write(out.line(), &Subject { own, shown, parent: Some(&here), role: None }, name);
+            out.end_line()
+        })
     }
 
     /// One path, with all of it as the name.
@@ -109,72 +106,125 @@ impl<'a> FactsLine<'a> {
         self.account.root.open(&path, OFlags::PATH, Mode::empty()).and_then(Meta::of).ok()
     }
 
+    /// In the order of [`Facts::ALL`]; a fact that does not apply is left out.
     fn write(&mut self, out: &mut Vec<u8>, subject: &Subject<'_>, name: &[u8]) {
-        for (bit, fact) in Facts::ALL {
-            if self.facts.has(bit) {
-                let start = out.len();
-                out.extend_from_slice(fact.as_bytes());
-                out.push(b'=');
-                if self.value(out, fact, subject) {
-                    out.push(b';');
-                } else {
-                    out.truncate(start);
-                }
-            }
+        self.alike.of(self.account, self.facts, subject);
+        let shown = subject.shown;
+        out.extend_from_slice(&self.alike.kind);
+        if self.facts.has(Facts::SIZE) && shown.kind == FileType::RegularFile {
+            out.extend_from_slice(b"size=");
+            push_decimal(out, shown.size);
+            out.push(b';');
         }
+        if self.facts.has(Facts::MODIFY) {
+            out.extend_from_slice(b"modify=");
+            self.dates.push_time_val(out, shown.modified);
+            out.push(b';');
+        }
+        out.extend_from_slice(&self.alike.perm);
+        if self.facts.has(Facts::UNIQUE) {
+            out.extend_from_slice(b"unique=");
+            push_hex(out, u64::from(shown.device.0) << 20 | u64::from(shown.device.1));
+            out.push(b'g');
+            push_hex(out, shown.inode);
+            out.push(b';');
+        }
+        out.extend_from_slice(&self.alike.unix);
         out.push(b' ');
         push_name(out, name);
     }
+}
 
-    /// Writes a value; false when the fact does not apply.
-    fn value(&mut self, out: &mut Vec<u8>, fact: &str, subject: &Subject<'_>) -> bool {
-        let shown = subject.shown;
-        match fact {
-            "type" => out.extend_from_slice(subject.role.unwrap_or_else(|| type_of(shown.kind))),
-            "size" if shown.kind == FileType::RegularFile => push_decimal(out, shown.size),
-            "modify" => self.dates.push_time_val(out, shown.modified),
-            "perm" => self.perm(out, subject),
-            "unique" => {
-                push_hex(out, u64::from(shown.device.0) << 20 | u64::from(shown.device.1));
-                out.push(b'g');
-                push_hex(out, shown.inode);
-            }
-            "UNIX.mode" => push_mode(out, shown.mode),
-            "UNIX.owner" => match self.account.who.name_of(shown.uid) {
-                Some(name) => out.extend_from_slice(name),
-                None => push_decimal(out, shown.uid.into()),
-            },
-            "UNIX.group" => push_decimal(out, shown.gid.into()),
-            _ => return false,
+/// The facts that files of one kind, mode and owner in one directory have in common, as they stand in a line. Most files
+/// are like the one before, so these are seldom made anew.
+#[derive(Debug, Default)]
+struct Alike {
+    made_of: Option<Trait>,
+    kind: Vec<u8>,
+    perm: Vec<u8>,
+    unix: Vec<u8>,
+}
+
+/// What the facts of [`Alike`] are made of, beside the account and the directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Trait {
+    own: (FileType, u32),
+    shown: (FileType, u16, u32, u32),
+    role: Option<&'static [u8]>,
+    placed: bool,
+}
+
+impl Alike {
+    /// Makes them for this file, unless they are.
+    fn of(&mut self, account: &Account, facts: Facts, subject: &Subject<'_>) {
+        let Subject { own, shown, parent, role } = *subject;
+        let made_of = Some(Trait {
+            own: (own.kind, own.uid),
+            shown: (shown.kind, shown.mode, shown.uid, shown.gid),
+            role,
+            placed: parent.is_some(),
+        });
+        if self.made_of == made_of {
+            return;
         }
-        true
-    }
-
-    /// The letters of RFC 3659 7.5.5, in the order of the alphabet.
-    fn perm(&self, out: &mut Vec<u8>, Subject { own, shown, parent, .. }: &Subject<'_>) {
-        let (who, held) = (&self.account.who, self.account.permissions);
-        let has = |permission| held.has(permission);
-        let file = shown.kind == FileType::RegularFile;
-        let directory = shown.kind == FileType::Directory;
-        let removable = parent.is_some_and(|parent| who.may_remove(parent, own));
-        let remove = if own.kind == FileType::Directory { Permission::Rmdir } else { Permission::Delete };
-        let changeable = directory && who.may(shown, Access::Change);
-        let writable = file && has(Permission::Write) && has(Permission::Overwrite) && who.may(shown, Access::Write);
-        for (letter, given) in [
-            (b'a', writable),
-            (b'c', changeable && has(Permission::Write)),
-            (b'd', removable && has(remove)),
-            (b'e', directory && who.may(shown, Access::Search)),
-            (b'f', removable && has(Permission::Rename)),
-            (b'l', directory && has(Permission::List) && who.may(shown, Access::Read)),
-            (b'm', changeable && has(Permission::Mkdir)),
-            (b'p', changeable && has(Permission::Delete)),
-            (b'r', file && has(Permission::Read) && who.may(shown, Access::Read)),
-            (b'w', writable),
-        ] {
-            if given {
-                out.push(letter);
+        self.made_of = made_of;
+        let Alike { kind, perm, unix, .. } = self;
+        for part in [&mut *kind, perm, unix] {
+            part.clear();
+        }
+        if facts.has(Facts::TYPE) {
+            kind.extend([b"type=", role.unwrap_or_else(|| type_of(shown.kind)), b";"].concat());
+        }
+        if facts.has(Facts::PERM) {
+            perm.extend_from_slice(b"perm=");
+            permitted(perm, account, subject);
+            perm.push(b';');
+        }
+        if facts.has(Facts::UNIX_MODE) {
+            unix.extend_from_slice(b"UNIX.mode=");
+            push_mode(unix, shown.mode);
+            unix.push(b';');
+        }
+        if facts.has(Facts::UNIX_OWNER) {
+            unix.extend_from_slice(b"UNIX.owner=");
+            match account.who.name_of(shown.uid) {
+                Some(name) => unix.extend_from_slice(name),
+                None => push_decimal(unix, shown.uid.into()),
             }
+            unix.push(b';');
+        }
+        if facts.has(Facts::UNIX_GROUP) {
+            unix.extend_from_slice(b"UNIX.group=");
+            push_decimal(unix, shown.gid.into());
+            unix.push(b';');
+        }
+    }
+}
+
+/// The letters of RFC 3659 7.5.5, in the order of the alphabet.
+fn permitted(out: &mut Vec<u8>, account: &Account, Subject { own, shown, parent, .. }: &Subject<'_>) {
+    let (who, held) = (&account.who, account.permissions);
+    let has = |permission| held.has(permission);
+    let file = shown.kind == FileType::RegularFile;
+    let directory = shown.kind == FileType::Directory;
+    let removable = parent.is_some_and(|parent| who.may_remove(parent, own));
+    let remove = if own.kind == FileType::Directory { Permission::Rmdir } else { Permission::Delete };
+    let changeable = directory && who.may(shown, Access::Change);
+    let writable = file && has(Permission::Write) && has(Permission::Overwrite) && who.may(shown, Access::Write);
+    for (letter, given) in [
+        (b'a', writable),
+        (b'c', changeable && has(Permission::Write)),
+        (b'd', removable && has(remove)),
+        (b'e', directory && who.may(shown, Access::Search)),
+        (b'f', removable && has(Permission::Rename)),
+        (b'l', directory && has(Permission::List) && who.may(shown, Access::Read)),
+        (b'm', changeable && has(Permission::Mkdir)),
+        (b'p', changeable && has(Permission::Delete)),
+        (b'r', file && has(Permission::Read) && who.may(shown, Access::Read)),
+        (b'w', writable),
+    ] {
+        if given {
+            out.push(letter);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lines like those of `ls -l`, for LIST: what every client's parser was written against. Times are UTC.
+//! Lines like those of `ls -l`, for LIST: what every client's parser was written against. Times are those of `listing_time`.
 
 use std::{ffi::CStr, mem::MaybeUninit, os::fd::OwnedFd, time::SystemTime};
 
@@ -10,34 +10,29 @@ use super::{
     letter,
     text::{push_decimal, push_left, push_name, push_right},
 };
-use crate::account::Who;
+use crate::account::{Account, Who};
 
 /// Writes lines, as seen from one moment.
 #[derive(Debug)]
 pub(super) struct LongLine<'a> {
     who: &'a Who,
-    dates: Dates,
+    dates: Dates<'a>,
+    /// How the line begins, and of what that was made: most files are like the one before.
+    begin: Vec<u8>,
+    made_of: Option<(FileType, u16, u32, u32, u32)>,
 }
 
 impl<'a> LongLine<'a> {
     /// For the account, from now.
-    pub(super) fn new(who: &'a Who) -> Self {
-        LongLine { who, dates: Dates::new(now()) }
+    pub(super) fn new(account: &'a Account) -> Self {
+        let dates = Dates::new(now(), account.zone.as_ref());
+        LongLine { who: &account.who, dates, begin: Vec::new(), made_of: None }
     }
 
     /// `-rw-r--r--   1 owner    group        size Mon DD HH:MM name`, with ` -> target` behind the name of a link.
     pub(super) fn write(&mut self, out: &mut Vec<u8>, meta: &Meta, directory: &OwnedFd, name: &CStr) {
-        out.extend_from_slice(&permissions(meta));
-        out.push(b' ');
-        push_right(out, meta.links.into(), 3);
-        out.push(b' ');
-        match self.who.name_of(meta.uid) {
-            Some(name) => push_left(out, name, 8),
-            None => push_number_left(out, meta.uid),
-        }
-        out.push(b' ');
-        push_number_left(out, meta.gid);
-        out.push(b' ');
+        self.begin(meta);
+        out.extend_from_slice(&self.begin);
         push_right(out, meta.size, 8);
         out.push(b' ');
         self.dates.push_ls(out, meta.modified);
@@ -51,6 +46,28 @@ impl<'a> LongLine<'a> {
                 push_name(out, target);
             }
         }
+    }
+
+    /// Permissions, links, owner and group.
+    fn begin(&mut self, meta: &Meta) {
+        let made_of = Some((meta.kind, meta.mode, meta.links, meta.uid, meta.gid));
+        if self.made_of == made_of {
+            return;
+        }
+        self.made_of = made_of;
+        let begin = &mut self.begin;
+        begin.clear();
+        begin.extend_from_slice(&permissions(meta));
+        begin.push(b' ');
+        push_right(begin, meta.links.into(), 3);
+        begin.push(b' ');
+        match self.who.name_of(meta.uid) {
+            Some(name) => push_left(begin, name, 8),
+            None => push_number_left(begin, meta.uid),
+        }
+        begin.push(b' ');
+        push_number_left(begin, meta.gid);
+        begin.push(b' ');
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Names of one directory like to begin alike (`IMG_0001.jpg`), so what all have in common is not compared.
 
-use std::{cmp::Ordering, ffi::CStr, os::fd::OwnedFd};
+use std::{cmp::Ordering, ffi::CStr, ops::Range, os::fd::OwnedFd};
 
 use ipc::link::worker_broker::Why;
 use rustix::fs::{FileType, RawDir};
@@ -89,9 +89,20 @@ impl Names {
         entries.dedup_by(|a, b| a.key == b.key && a.of(bytes) == b.of(bytes));
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The names in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.entries.iter().filter_map(|packed| {
+        self.part(0..self.len())
+    }
+
+    /// The names of these places in order, as far as there are any.
+    pub(super) fn part(&self, places: Range<usize>) -> impl Iterator<Item = Entry<'_>> {
+        let end = places.end.min(self.entries.len());
+        self.entries.get(places.start..end).unwrap_or_default().iter().filter_map(|packed| {
             let name = CStr::from_bytes_with_nul(packed.of(&self.bytes)).ok()?;
             Some(Entry { name, kind: packed.kind })
         })

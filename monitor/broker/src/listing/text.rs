@@ -40,30 +40,24 @@ pub(super) fn push_left(out: &mut Vec<u8>, text: &[u8], width: usize) {
     }
 }
 
-/// A number of exactly `width` decimal digits; digits before those are lost.
-pub(super) fn push_digits(out: &mut Vec<u8>, number: u32, width: usize) {
-    let start = out.len();
-    out.resize(start + width, b'0');
-    let mut rest = number;
-    for byte in out[start..].iter_mut().rev() {
-        *byte = digit(u64::from(rest % 10));
-        rest /= 10;
-    }
+/// The last two decimal digits of a number.
+pub(super) fn two_digits(number: u32) -> [u8; 2] {
+    [digit(u64::from(number / 10 % 10)), digit(u64::from(number % 10))]
 }
 
 /// Permission bits as four octal digits.
 pub(super) fn push_mode(out: &mut Vec<u8>, mode: u16) {
-    for shift in [9, 6, 3, 0] {
-        out.push(digit(u64::from(mode >> shift & 7)));
-    }
+    out.extend_from_slice(&[9, 6, 3, 0].map(|shift| digit(u64::from(mode >> shift & 7))));
 }
 
 /// A number in hexadecimal.
 pub(super) fn push_hex(out: &mut Vec<u8>, number: u64) {
-    let digits = (u64::BITS - (number | 1).leading_zeros()).div_ceil(4);
-    for place in (0..digits).rev() {
-        out.push(b"0123456789abcdef"[(number >> (4 * place) & 15) as usize]);
+    let mut digits = [0; 16];
+    for (place, byte) in digits.iter_mut().rev().enumerate() {
+        *byte = b"0123456789abcdef"[(number >> (4 * place) & 15) as usize];
     }
+    let zeros = (number | 1).leading_zeros() / 4;
+    out.extend_from_slice(&digits[zeros as usize..]);
 }
 
 /// A digit, for 0 to 9.
@@ -89,8 +83,9 @@ mod tests {
             assert_eq!(made(|out| push_right(out, number, 8)), format!("{number:>8}"));
             assert_eq!(made(|out| push_hex(out, number)), format!("{number:x}"));
         }
-        assert_eq!(made(|out| push_digits(out, 7, 2)), "07");
-        assert_eq!(made(|out| push_digits(out, 1994, 4)), "1994");
+        for (number, last) in [(7, b"07"), (94, b"94"), (1994, b"94")] {
+            assert_eq!(&two_digits(number), last);
+        }
         assert_eq!(made(|out| push_mode(out, 0o1644)), "1644");
         assert_eq!(made(|out| push_mode(out, 0o7)), "0007");
     }

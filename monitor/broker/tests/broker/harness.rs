@@ -101,13 +101,15 @@ pub struct Setting {
     pub by: StartedBy,
     pub permissions: Permissions,
     pub slots: u16,
+    /// File of the time zone of LIST.
+    pub listing_zone: Option<&'static str>,
     pub umask: u16,
     pub atomic_uploads: bool,
 }
 
 impl Setting {
     pub fn new(by: StartedBy) -> Self {
-        Setting { by, permissions: Permissions::ALL, slots: 2, umask: 0o022, atomic_uploads: false }
+        Setting { by, permissions: Permissions::ALL, slots: 2, listing_zone: None, umask: 0o022, atomic_uploads: false }
     }
 }
 
@@ -145,6 +147,7 @@ impl Broker {
             confine: Confine { ids, best_effort: false },
             account: UserName::new(b"alice").unwrap(),
             permissions: setting.permissions,
+            listing_zone: setting.listing_zone.map(Into::into),
             umask: setting.umask,
             atomic_uploads: setting.atomic_uploads,
             slots: setting.slots,

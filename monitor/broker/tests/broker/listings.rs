@@ -246,3 +246,34 @@ fn ten_thousand_entries_come_whole_and_in_order() {
         }
     }
 }
+
+#[test]
+fn long_listings_of_two_workers_at_once_say_of_each_name_what_is_true_of_it() {
+    // Neither a whole number of rounds (listing/ahead.rs) nor alike.
+    const MANY: usize = 2_450;
+    for by in ways() {
+        let mut broker = Broker::new(by);
+        broker.directory("/many");
+        for number in 0..MANY {
+            let path = broker.path(&format!("/many/{number:04}"));
+            fs::File::create(&path).unwrap().set_len(number as u64).unwrap();
+        }
+        give(&broker.path("/many"));
+        let facts = Facts(Facts::TYPE | Facts::SIZE);
+        let expected_facts: Vec<_> = (0..MANY).map(|n| format!("type=file;size={n}; {n:04}")).collect();
+        let (mut first, mut second) = (broker.worker(), broker.worker());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    assert_eq!(lines(&mut first, "/many", Form::Facts(facts), false)[2..], expected_facts[..]);
+                }
+            });
+            for _ in 0..5 {
+                for (number, line) in lines(&mut second, "/many", Form::Long, false).iter().enumerate() {
+                    let columns: Vec<_> = line.split_whitespace().collect();
+                    assert_eq!((columns[4], columns[8]), (&*number.to_string(), &*format!("{number:04}")), "{line}");
+                }
+            }
+        });
+    }
+}
