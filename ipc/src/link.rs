@@ -9,6 +9,7 @@ pub mod monitor_authd;
 pub mod monitor_broker;
 pub mod monitor_config;
 pub mod monitor_worker;
+pub mod places;
 pub mod worker_authd;
 pub mod worker_broker;
 

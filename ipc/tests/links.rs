@@ -62,6 +62,7 @@ fn ftp_settings() -> monitor_worker::FtpSettings {
         max_login_failures: 5,
         active: true,
         passive_address: Some(Ipv4Addr::LOCALHOST),
+        places: Blob::new(&[b'p'; ipc::link::places::MOST]).unwrap(),
         max_sessions: 6,
         sendfile: true,
         splice: false,
@@ -179,7 +180,7 @@ fn configuration() -> monitor_config::Config {
     };
     let address = SocketAddr::from(([u16::MAX; 8], u16::MAX));
     Config {
-        listen: vec![Listen { address, place: (u32::MAX, u32::MAX) }; 16],
+        listen: vec![Listen { address, place: (u32::MAX, u32::MAX), proxied: true }; 16],
         fixed,
         passive_ports: Ports { first: 1024, last: u16::MAX },
         ftp: ftp_settings(),

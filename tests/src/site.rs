@@ -74,6 +74,8 @@ pub struct Site {
     pub programs: PathBuf,
     /// Lines of `caisson.toml` in front of its tables.
     settings: Vec<String>,
+    /// The line behind the address of its listener.
+    listen: String,
     /// Tables of `caisson.toml`: header without brackets, lines.
     tables: Vec<(String, Vec<String>)>,
 }
@@ -103,6 +105,7 @@ impl Site {
             accounts: Vec::new(),
             programs: programs::of_this_profile(),
             settings: Vec::new(),
+            listen: String::new(),
             tables: Vec::new(),
         };
         site.set(&format!("worker_user = \"{WORKER_USER}\"")).set(&format!("authd_user = \"{AUTHD_USER}\""));
@@ -143,7 +146,13 @@ impl Site {
         self
     }
 
-    /// Adds a line to the table `[table]`.
+    /// Puts a line behind the address of its listener, in place of the one before.
+    pub fn listen(&mut self, line: &str) -> &mut Self {
+        line.clone_into(&mut self.listen);
+        self
+    }
+
+    /// Adds a line to the table `[table]`; `[[table]]` for each of several.
     pub fn set_in(&mut self, table: &str, line: &str) -> &mut Self {
         match self.tables.iter_mut().find(|(name, _)| name == table) {
             Some((_, lines)) => lines.push(line.to_owned()),
@@ -182,7 +191,7 @@ impl Site {
         for line in &self.settings {
             let _ = writeln!(text, "{line}");
         }
-        let _ = writeln!(text, "\n[[listen]]\naddress = \"{}\"", self.address);
+        let _ = writeln!(text, "\n[[listen]]\naddress = \"{}\"\n{}", self.address, self.listen);
         for (name, lines) in &self.tables {
             let _ = writeln!(text, "\n[{name}]\n{}", lines.join("\n"));
         }

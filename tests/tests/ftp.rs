@@ -12,6 +12,7 @@ mod ftp {
     mod login;
     mod modes;
     mod permissions;
+    mod proxies;
     mod session;
     mod site;
     mod sums;

@@ -12,6 +12,7 @@
 //! | `transfer` | the data paths |
 //! | `ask`, `link` | questions to monitor, authd, brokers |
 //! | `listeners`, `passive` | sockets that the monitor made |
+//! | `lobby`, `proxy` | connections from proxies, and their headers |
 //! | `hub`, `log` | what sessions share; lines for the log |
 //!
 //! Fears: its clients. If one takes this process over, it has the client sockets, the passive sockets and the brokers
@@ -25,8 +26,10 @@ pub mod ftp;
 pub mod hub;
 pub mod link;
 pub mod listeners;
+pub mod lobby;
 pub mod log;
 pub mod passive;
+pub mod proxy;
 pub mod session;
 pub mod transfer;
 

@@ -70,6 +70,24 @@ pub struct Seen {
 /// What a control connection is always watched for.
 const INPUT: Interest = Interest::READABLE.add(Interest::PRIORITY);
 
+/// How a client has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// Where it, or its proxy, has connected.
+    pub listener: ListenerId,
+    /// Where the proxy has connected from, and the address where the client has connected to it, if that is known.
+    pub proxied: Option<(SocketAddr, Option<IpAddr>)>,
+}
+
+/// What a session knows of its proxy.
+#[derive(Debug)]
+struct Proxied {
+    proxy: IpAddr,
+    at: Option<IpAddr>,
+}
+
 /// One client.
 #[derive(Debug)]
 pub struct Session {
@@ -77,6 +95,8 @@ pub struct Session {
     control: OwnedFd,
     peer: SocketAddr,
     listener: ListenerId,
+    /// Only behind a proxy.
+    proxied: Option<Box<Proxied>>,
     talk: Talk,
     login: Login,
     reader: line::Reader,
@@ -91,7 +111,7 @@ pub struct Session {
     /// The second one, if there were two.
     second: Option<OwnedFd>,
     /// A sum or a copy under way.
-    job: Option<Job>,
+    job: Option<Box<Job>>,
     connected: u64,
     since: u64,
     /// The control connection may have more to read.
@@ -109,12 +129,15 @@ pub struct Session {
 
 impl Session {
     /// A client has connected: greets it.
-    pub fn new(key: usize, control: OwnedFd, peer: SocketAddr, listener: ListenerId, hub: &mut Hub) -> Self {
+    pub fn new(key: usize, control: OwnedFd, arrival: Arrival, hub: &mut Hub) -> Self {
+        let Arrival { peer, listener, proxied } = arrival;
+        let (proxy, at) = proxied.unzip();
         let mut session = Session {
             key,
             control,
             peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
             listener,
+            proxied: proxy.map(|proxy| Box::new(Proxied { proxy: proxy.ip().to_canonical(), at: at.flatten() })),
             talk: Talk::default(),
             login: Login::None,
             reader: line::Reader::default(),
@@ -135,8 +158,14 @@ impl Session {
             closing: false,
             gone: false,
         };
-        hub.log(Level::Info, Happened::Connect, None, format_args!("peer={}", session.peer));
-        let cx = Context { settings: &hub.settings, peer: session.peer.ip(), now: hub.now };
+        match proxy {
+            None => hub.log(Level::Info, Happened::Connect, None, format_args!("peer={}", session.peer)),
+            Some(proxy) => {
+                hub.log(Level::Info, Happened::Connect, None, format_args!("peer={} proxy={proxy}", session.peer));
+            }
+        }
+        let (peer, proxied) = (session.peer.ip(), session.proxied.is_some());
+        let cx = Context { settings: &hub.settings, peer, proxied, now: hub.now };
         session.talk.greet(&cx, &mut hub.out);
         session.settle(hub);
         if hub.watch(session.control.as_fd(), Source::Control(key), INPUT, false).is_err() {
@@ -239,7 +268,7 @@ impl Session {
         let event = match socket {
             Some(socket) => {
                 let port = socket.port();
-                self.conduit.get_or_insert_default().hold(socket);
+                self.conduit.get_or_insert_default().hold(socket, self.proxied.as_ref().map(|proxied| proxied.proxy));
                 Event::Listening(Some((port, self.local())))
             }
             None => Event::Listening(None),
@@ -351,8 +380,11 @@ impl Session {
         self.conduit.as_ref().is_some_and(|conduit| conduit.is_open())
     }
 
-    /// The address the client is connected to.
+    /// The address the client is connected to: the proxy's, if there is one that has told it.
     fn local(&self) -> Option<IpAddr> {
+        if let Some(at) = self.proxied.as_ref().and_then(|proxied| proxied.at) {
+            return Some(at);
+        }
         let address = rustix::net::getsockname(&self.control).ok()?;
         SocketAddr::try_from(address).ok().map(|address| address.ip().to_canonical())
     }

@@ -2,8 +2,8 @@
 //!
 //! caisson.toml(5) and caisson-users(5) list them in this order; tests/man.rs compares both ways.
 
-use crate::value::{absolute, address, banner, gid, gids, level, permissions, phc, ports, set, uid};
-use crate::{Entry, Listen, Settings};
+use crate::value::{absolute, address, banner, gid, gids, level, networks, permissions, phc, ports, set, uid};
+use crate::{Entry, Part, Settings};
 
 /// A keyword of a section that is read into a `T`.
 pub struct Keyword<T: 'static> {
@@ -51,6 +51,7 @@ const PATH: &str = "a string, an absolute path";
 const UID: &str = "a uid, or a string, the name of a user of the system";
 const GID: &str = "a gid, or a string, the name of a group of the system";
 const GIDS: &str = "an array of at most 32 gids or names of groups of the system";
+const NETWORKS: &str = "an array of 1 to 64 addresses or networks, as in \"192.0.2.7\" or \"2001:db8::/32\"";
 const RIGHTS: &str = "an array of names of permissions";
 const RANGE: &str = "a string FIRST-LAST, ports from 1024 to 65535";
 const DAY: u64 = 86_400;
@@ -61,7 +62,7 @@ const fn word<T>(section: &'static str, name: &'static str, default: &'static st
     Keyword { section, name, default, kind }
 }
 
-/// caisson.toml(5), but for `[[listen]]`. Ranges make the casts exact.
+/// caisson.toml(5), but for [`REPEATED`]. Ranges make the casts exact.
 #[rustfmt::skip]
 pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "users_file",            "\"/etc/caisson/users.toml\"", Text(PATH, |c, v| set(&mut c.users_file, absolute(v)))),
@@ -99,10 +100,11 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("anonymous", "permissions",  "[\"read\", \"list\"]", List(RIGHTS, |c, v| set(&mut c.anonymous_account.account.user.permissions, permissions(v)))),
 ];
 
-/// `[[listen]]` of caisson.toml(5).
+/// The sections of caisson.toml(5) that may be repeated.
 #[rustfmt::skip]
-pub const LISTEN: &[Keyword<Listen>] = &[
+pub const REPEATED: &[Keyword<Part>] = &[
     word("listen", "address",         REQUIRED,  Text("a string ADDRESS:PORT, as in \"0.0.0.0:21\" or \"[::]:21\"", |l, v| set(&mut l.address, address(v).map(Some)))),
+    word("listen", "proxies",         UNSET,     List(NETWORKS, |l, v| set(&mut l.proxies, Some(networks(v)?)))),
 ];
 
 /// `[[user]]` of caisson-users(5).

@@ -27,11 +27,11 @@ use std::process::ExitCode;
 use ipc::Received;
 use ipc::link::Confine;
 use ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
-use ipc::types::{Blob, UserName};
+use ipc::types::{Blob, Network, UserName};
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 pub use check::{accounts, settings};
-pub use keywords::{CONFIG, Keyword, Kind, LISTEN, REQUIRED, UNSET, USER};
+pub use keywords::{CONFIG, Keyword, Kind, REPEATED, REQUIRED, UNSET, USER};
 pub use parse::Source;
 
 /// Longest file read, in bytes.
@@ -52,11 +52,12 @@ pub struct Settings {
     pub anonymous_account: Entry,
 }
 
-/// One `[[listen]]` as read.
+/// One repeated section as read; only the fields of its own keywords are filled in.
 #[derive(Debug, Clone, Default)]
-pub struct Listen {
-    /// `address`.
+#[allow(missing_docs, reason = "named after the keywords, which caisson.toml(5) describes")]
+pub struct Part {
     pub address: Option<SocketAddr>,
+    pub proxies: Vec<Network>,
 }
 
 /// One `[[user]]` as written: names looked up, not yet judged.

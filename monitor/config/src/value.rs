@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use ipc::link::{log::Level, monitor_config::Ports};
-use ipc::types::{Blob, Permission, Permissions};
+use ipc::types::{Blob, Network, NoNetwork, Permission, Permissions};
 use nix::unistd::{Group, User};
 
 /// `FIRST-LAST`, both from 1024 to 65535, in this order.
@@ -25,6 +25,20 @@ pub(crate) fn absolute(path: &str) -> Option<PathBuf> {
 
 pub(crate) fn address(text: &str) -> Option<SocketAddr> {
     text.parse().ok().filter(|address: &SocketAddr| address.port() != 0)
+}
+
+/// Networks, 1 to 64 of them.
+pub(crate) fn networks(texts: &[String]) -> Result<Vec<Network>, String> {
+    if !(1..=64).contains(&texts.len()) {
+        return Err(String::new());
+    }
+    let network = |text: &String| {
+        text.parse().map_err(|why| match why {
+            NoNetwork::Form => String::new(),
+            NoNetwork::Within(network) => format!("{text} has bits behind its prefix; did you mean {network}?"),
+        })
+    };
+    texts.iter().map(network).collect()
 }
 
 pub(crate) fn banner(text: &str) -> Option<Blob<1024>> {

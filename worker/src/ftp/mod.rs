@@ -47,8 +47,17 @@ pub struct Context<'a> {
     pub settings: &'a FtpSettings,
     /// The client's address, never an IPv4 address in IPv6 form.
     pub peer: IpAddr,
+    /// It has come by a proxy: nobody can connect to it.
+    pub proxied: bool,
     /// Milliseconds of a clock that only goes forward.
     pub now: u64,
+}
+
+impl Context<'_> {
+    /// Whether PORT and EPRT are possible.
+    pub fn active(&self) -> bool {
+        self.settings.active && !self.proxied
+    }
 }
 
 /// What happens to a client's protocol.

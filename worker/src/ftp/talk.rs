@@ -65,7 +65,7 @@ impl Talk {
 /// Holds the whole conversation of a client that sends `bytes`, with made-up answers to every question, and returns
 /// what it is told. For fuzz targets: must hold for every input, without a panic, and with every line ended by CR LF.
 pub fn rehearse(settings: &FtpSettings, bytes: &[u8]) -> Vec<u8> {
-    let cx = Context { settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), now: 0 };
+    let cx = Context { settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, now: 0 };
     let (mut talk, mut out) = (Talk::default(), Out::default());
     let (mut reader, mut queue, mut said) = (line::Reader::default(), Vec::new(), Vec::new());
     talk.greet(&cx, &mut out);
@@ -136,6 +136,7 @@ mod tests {
             max_login_failures: 3,
             active: true,
             passive_address: None,
+            places: Blob::default(),
             max_sessions: 10,
             sendfile: true,
             splice: true,

@@ -86,7 +86,7 @@ impl Session {
             && let Some(socket) = hub.pool.take(self.listener)
         {
             port = Some(socket.port());
-            conduit.hold(socket);
+            conduit.hold(socket, self.proxied.as_ref().map(|proxied| proxied.proxy));
         }
         // The client connects before it sends the next line: that takes longer.
         hub.brisk &= port.is_none();
@@ -132,7 +132,7 @@ impl Session {
     fn begin_work(&mut self, work: Work, hub: &mut Hub) -> Option<Event<'static>> {
         match self.file.take().and_then(|file| Job::new(work, file, self.second.take())) {
             Some(job) => {
-                self.job = Some(job);
+                self.job = Some(Box::new(job));
                 self.again(hub);
                 None
             }

@@ -46,6 +46,7 @@ pub fn settings() -> FtpSettings {
         max_login_failures: 3,
         active: true,
         passive_address: None,
+        places: Default::default(),
         max_sessions: 100,
         sendfile: true,
         splice: true,
