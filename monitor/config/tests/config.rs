@@ -154,11 +154,29 @@ fn a_value_of_the_wrong_type_or_range_is_named_with_what_was_expected() {
         ),
         ("[[listen]]\naddress = \"127.0.0.1\"", "5:11: listen.address: expected a string ADDRESS:PORT"),
         ("[[listen]]\naddress = \"127.0.0.1:0\"", "5:11: listen.address: expected a string ADDRESS:PORT"),
+        ("[[listen]]\naddress = \"127.0.0.1:1\"\nproxies = []", "6:11: listen.proxies: expected an array of 1 to 64"),
+        ("[[listen]]\naddress = \"127.0.0.1:1\"\nproxies = [\"all\"]", "6:11: listen.proxies: expected an array of 1"),
+        (
+            "[[listen]]\naddress = \"127.0.0.1:1\"\nproxies = [\"10.0.0.1/8\"]",
+            "6:11: listen.proxies: 10.0.0.1/8 has bits behind its prefix; did you mean 10.0.0.0/8?",
+        ),
+        ("proxies = []", "4:1: proxies: unknown keyword"),
         ("[[listen]]", "4:1: listen.address: missing; expected a string ADDRESS:PORT"),
         ("[[listen]]\naddress = \"127.0.0.1:2121\"", "6:1: listen.address: listed twice"),
     ] {
         let got = wrong(line);
         assert!(got.starts_with("caisson.toml:") && got.contains(error), "{line}: {got}");
+    }
+}
+
+#[test]
+fn a_section_that_may_be_repeated_is_written_in_double_brackets() {
+    for (text, place) in
+        [("listen = 1", "1:1"), ("[listen]\naddress = \"127.0.0.1:1\"", "1:2"), ("listen = [1]", "1:11")]
+    {
+        let files = Files::new("", "");
+        write(&files.config(), text);
+        assert_eq!(files.error(), format!("caisson.toml:{place}: listen: expected a section [[listen]]"));
     }
 }
 
