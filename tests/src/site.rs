@@ -76,6 +76,8 @@ pub struct Site {
     settings: Vec<String>,
     /// The line behind the address of its listener.
     listen: String,
+    /// Repeated tables of `caisson.toml`, as they are written.
+    sections: Vec<String>,
     /// Tables of `caisson.toml`: header without brackets, lines.
     tables: Vec<(String, Vec<String>)>,
 }
@@ -106,6 +108,7 @@ impl Site {
             programs: programs::of_this_profile(),
             settings: Vec::new(),
             listen: String::new(),
+            sections: Vec::new(),
             tables: Vec::new(),
         };
         site.set(&format!("worker_user = \"{WORKER_USER}\"")).set(&format!("authd_user = \"{AUTHD_USER}\""));
@@ -152,7 +155,13 @@ impl Site {
         self
     }
 
-    /// Adds a line to the table `[table]`; `[[table]]` for each of several.
+    /// Adds a table `[[name]]` of these lines.
+    pub fn section(&mut self, name: &str, lines: &str) -> &mut Self {
+        self.sections.push(format!("[[{name}]]\n{lines}\n"));
+        self
+    }
+
+    /// Adds a line to the table `[table]`.
     pub fn set_in(&mut self, table: &str, line: &str) -> &mut Self {
         match self.tables.iter_mut().find(|(name, _)| name == table) {
             Some((_, lines)) => lines.push(line.to_owned()),
@@ -192,6 +201,7 @@ impl Site {
             let _ = writeln!(text, "{line}");
         }
         let _ = writeln!(text, "\n[[listen]]\naddress = \"{}\"\n{}", self.address, self.listen);
+        text += &self.sections.concat();
         for (name, lines) in &self.tables {
             let _ = writeln!(text, "\n[{name}]\n{}", lines.join("\n"));
         }

@@ -165,7 +165,7 @@ impl Session {
             }
         }
         let (peer, proxied) = (session.peer.ip(), session.proxied.is_some());
-        let cx = Context { settings: &hub.settings, peer, proxied, now: hub.now };
+        let cx = Context { settings: &hub.settings, places: &hub.places, peer, proxied, now: hub.now };
         session.talk.greet(&cx, &mut hub.out);
         session.settle(hub);
         if hub.watch(session.control.as_fd(), Source::Control(key), INPUT, false).is_err() {

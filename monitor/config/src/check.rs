@@ -3,7 +3,7 @@
 use std::thread::available_parallelism;
 
 use ipc::link::monitor_config::{Config, Listen, User};
-use ipc::link::places::{self, Door, Places};
+use ipc::link::places::{Door, Passive, Places};
 use ipc::types::{Ids, UserName};
 use rustix::process::geteuid;
 
@@ -28,7 +28,7 @@ pub fn settings(source: &Source, root: bool) -> Result<Settings, String> {
             .map_err(|(name, why)| source.error(offset, format!("{key}.{name}: {why}")))?;
     }
     settings.config.ftp.places = places.pack().ok_or_else(|| {
-        source.error(0, format!("proxies: expected repeated sections of at most {} bytes together", places::MOST))
+        source.error(0, "passive.clients: expected fewer networks; they and proxies are more than workers can be told")
     })?;
     fill_in(&mut settings.config);
     if !(1..=16).contains(&settings.config.listen.len()) {
@@ -54,7 +54,9 @@ fn add(
     places: &mut Places,
 ) -> Result<(), (&'static str, String)> {
     let Found { section, holds: part, offset } = found;
-    if let ("listen", Some(address)) = (section, part.address) {
+    if section == "passive" {
+        places.passive.push(Passive { clients: part.clients, address: part.external });
+    } else if let Some(address) = part.address {
         if config.listen.iter().any(|other| other.address == address) {
             return Err(("address", "listed twice".to_owned()));
         }

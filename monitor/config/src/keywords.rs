@@ -47,6 +47,7 @@ impl<T> Kind<T> {
     }
 }
 
+const IPV4: &str = "a string, an IPv4 address";
 const PATH: &str = "a string, an absolute path";
 const UID: &str = "a uid, or a string, the name of a user of the system";
 const GID: &str = "a gid, or a string, the name of a group of the system";
@@ -77,7 +78,7 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "umask",                 "0o022",   Number(0, 0o777, |c, n| c.config.umask = n as u16)),
     word("", "banner",                "\"Caisson\"", Text("a string of at most 1024 printable bytes, lines separated by \\n", |c, v| set(&mut c.config.ftp.banner, banner(v)))),
     word("", "passive_ports",         "\"50000-50999\"", Text(RANGE, |c, v| set(&mut c.config.passive_ports, ports(v)))),
-    word("", "passive_address",       UNSET,     Text("a string, an IPv4 address", |c, v| set(&mut c.config.ftp.passive_address, v.parse().ok().map(Some)))),
+    word("", "passive_address",       UNSET,     Text(IPV4, |c, v| set(&mut c.config.ftp.passive_address, v.parse().ok().map(Some)))),
     word("", "active",                "true",    Flag(|c, on| c.config.ftp.active = on)),
     word("", "active_source_port_20", "false",   Flag(|c, on| c.config.active_source_port_20 = on)),
     word("", "login_timeout_secs",    "60",      Number(0, DAY, |c, n| c.config.ftp.login_timeout_secs = n as u32)),
@@ -105,6 +106,8 @@ pub const CONFIG: &[Keyword<Settings>] = &[
 pub const REPEATED: &[Keyword<Part>] = &[
     word("listen", "address",         REQUIRED,  Text("a string ADDRESS:PORT, as in \"0.0.0.0:21\" or \"[::]:21\"", |l, v| set(&mut l.address, address(v).map(Some)))),
     word("listen", "proxies",         UNSET,     List(NETWORKS, |l, v| set(&mut l.proxies, Some(networks(v)?)))),
+    word("passive", "clients",        REQUIRED,  List(NETWORKS, |p, v| set(&mut p.clients, Some(networks(v)?)))),
+    word("passive", "address",        UNSET,     Text(IPV4, |p, v| set(&mut p.external, v.parse().ok().map(Some)))),
 ];
 
 /// `[[user]]` of caisson-users(5).

@@ -19,7 +19,7 @@ mod value;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,8 +56,12 @@ pub struct Settings {
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "named after the keywords, which caisson.toml(5) describes")]
 pub struct Part {
+    /// `address` of `[[listen]]`.
     pub address: Option<SocketAddr>,
     pub proxies: Vec<Network>,
+    pub clients: Vec<Network>,
+    /// `address` of `[[passive]]`.
+    pub external: Option<Ipv4Addr>,
 }
 
 /// One `[[user]]` as written: names looked up, not yet judged.

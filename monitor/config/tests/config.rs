@@ -161,6 +161,8 @@ fn a_value_of_the_wrong_type_or_range_is_named_with_what_was_expected() {
             "6:11: listen.proxies: 10.0.0.1/8 has bits behind its prefix; did you mean 10.0.0.0/8?",
         ),
         ("proxies = []", "4:1: proxies: unknown keyword"),
+        ("[[passive]]\naddress = \"10.0.0.5\"", "4:1: passive.clients: missing; expected an array of 1 to 64"),
+        ("[[passive]]\naddress = \"::1\"", "5:11: passive.address: expected a string, an IPv4 address, found \"::1\""),
         ("[[listen]]", "4:1: listen.address: missing; expected a string ADDRESS:PORT"),
         ("[[listen]]\naddress = \"127.0.0.1:2121\"", "6:1: listen.address: listed twice"),
     ] {

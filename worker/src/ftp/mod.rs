@@ -22,12 +22,13 @@ pub mod state;
 pub mod table;
 pub mod talk;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipc::{
     link::{
         log,
         monitor_worker::FtpSettings,
+        places::Places,
         worker_authd::Outcome,
         worker_broker::{Done, Op, Why},
     },
@@ -45,6 +46,8 @@ pub use state::State;
 pub struct Context<'a> {
     /// caisson.toml(5), as far as it concerns this role.
     pub settings: &'a FtpSettings,
+    /// The same, as far as it depends on where clients come from.
+    pub places: &'a Places,
     /// The client's address, never an IPv4 address in IPv6 form.
     pub peer: IpAddr,
     /// It has come by a proxy: nobody can connect to it.
@@ -57,6 +60,11 @@ impl Context<'_> {
     /// Whether PORT and EPRT are possible.
     pub fn active(&self) -> bool {
         self.settings.active && !self.proxied
+    }
+
+    /// What 227 tells the client instead of the address it has connected to.
+    pub fn passive_address(&self) -> Option<Ipv4Addr> {
+        self.places.passive_address(self.peer, self.settings.passive_address)
     }
 }
 

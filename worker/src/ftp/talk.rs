@@ -3,6 +3,7 @@
 use ipc::{
     link::{
         monitor_worker::FtpSettings,
+        places::Places,
         worker_broker::{Attrs, Done, Kind, Op, Opened, Why},
     },
     types::{Blob, BrokerId, Port, SessionId},
@@ -65,7 +66,8 @@ impl Talk {
 /// Holds the whole conversation of a client that sends `bytes`, with made-up answers to every question, and returns
 /// what it is told. For fuzz targets: must hold for every input, without a panic, and with every line ended by CR LF.
 pub fn rehearse(settings: &FtpSettings, bytes: &[u8]) -> Vec<u8> {
-    let cx = Context { settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, now: 0 };
+    let places = Places::unpack(&settings.places).unwrap_or_default();
+    let cx = Context { settings, places: &places, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, now: 0 };
     let (mut talk, mut out) = (Talk::default(), Out::default());
     let (mut reader, mut queue, mut said) = (line::Reader::default(), Vec::new(), Vec::new());
     talk.greet(&cx, &mut out);
