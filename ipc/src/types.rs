@@ -12,7 +12,7 @@ use std::{fmt, num::NonZeroU16};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 pub use bytes::{Blob, TooLong};
-pub use net::{Network, NoNetwork};
+pub use net::{HostName, Network, NoNetwork};
 pub use path::{PathError, VirtPath};
 pub use permission::Permission;
 pub use permissions::Permissions;

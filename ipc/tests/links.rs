@@ -17,8 +17,8 @@ use ipc::{
         monitor_authd, monitor_broker, monitor_config, monitor_worker, worker_authd, worker_broker,
     },
     types::{
-        Blob, BrokerId, Build, Ids, ListenerId, Permission, Permissions, Port, Secret, SessionId, UserName, VirtPath,
-        WorkerId,
+        Blob, BrokerId, Build, HostName, Ids, ListenerId, Permission, Permissions, Port, Secret, SessionId, UserName,
+        VirtPath, WorkerId,
     },
 };
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -213,6 +213,7 @@ fn worker_to_authd() -> Vec<worker_authd::ToAuthd> {
             user: user(),
             password: Secret::new(vec![b'p'; Secret::MAX]).unwrap(),
             source: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            host: HostName::new(vec!["a".repeat(61); 4].join(".").as_bytes()),
         }),
         ToAuthd::Forget(SessionId(1)),
     ]

@@ -41,6 +41,8 @@ pub struct Account {
     pub permissions: Option<Vec<&'static str>>,
     /// Whether nobody may log in to it.
     pub locked: bool,
+    /// Virtual hosts it belongs to; none is everywhere.
+    pub hosts: Vec<&'static str>,
 }
 
 /// Passwords with their hashes at the lowest cost that is accepted (19 MiB, 2 passes).
@@ -126,7 +128,16 @@ impl Site {
         give(&home, uid);
         let (password, hash) = PASSWORDS[self.accounts.len() % PASSWORDS.len()];
         let permissions = Some(EVERY_PERMISSION.to_vec());
-        self.accounts.push(Account { name: name.to_owned(), password, hash, uid, home, permissions, locked: false });
+        self.accounts.push(Account {
+            name: name.to_owned(),
+            password,
+            hash,
+            uid,
+            home,
+            permissions,
+            locked: false,
+            hosts: Vec::new(),
+        });
         self.accounts.last_mut().expect("just pushed")
     }
 
@@ -217,7 +228,7 @@ impl Site {
             if let Some(permissions) = &a.permissions {
                 let _ = writeln!(text, "permissions = {permissions:?}");
             }
-            let _ = writeln!(text, "locked = {}\n", a.locked);
+            let _ = writeln!(text, "hosts = {:?}\nlocked = {}\n", a.hosts, a.locked);
         }
         text
     }

@@ -7,6 +7,7 @@ mod ftp {
     mod ascii;
     mod data;
     mod files;
+    mod hosts;
     mod lines;
     mod listings;
     mod login;

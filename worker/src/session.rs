@@ -11,7 +11,7 @@ use std::{
 
 use ipc::{
     link::log::{Event as Happened, Level},
-    types::{BrokerId, ListenerId, SessionId},
+    types::{BrokerId, HostName, ListenerId, SessionId},
 };
 use mio::Interest;
 use rustix::{
@@ -81,11 +81,15 @@ pub struct Arrival {
     pub proxied: Option<(SocketAddr, Option<IpAddr>)>,
 }
 
-/// What a session knows of its proxy.
-#[derive(Debug)]
-struct Proxied {
-    proxy: IpAddr,
+/// What there is to remember of few clients.
+#[derive(Debug, Default)]
+struct Rare {
+    /// Its proxy.
+    proxy: Option<IpAddr>,
+    /// The address where it has connected to that.
     at: Option<IpAddr>,
+    /// The host it has named.
+    host: Option<HostName>,
 }
 
 /// One client.
@@ -95,8 +99,8 @@ pub struct Session {
     control: OwnedFd,
     peer: SocketAddr,
     listener: ListenerId,
-    /// Only behind a proxy.
-    proxied: Option<Box<Proxied>>,
+    /// Only while there is something.
+    rare: Option<Box<Rare>>,
     talk: Talk,
     login: Login,
     reader: line::Reader,
@@ -137,7 +141,8 @@ impl Session {
             control,
             peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
             listener,
-            proxied: proxy.map(|proxy| Box::new(Proxied { proxy: proxy.ip().to_canonical(), at: at.flatten() })),
+            rare: proxy
+                .map(|proxy| Box::new(Rare { proxy: Some(proxy.ip().to_canonical()), at: at.flatten(), host: None })),
             talk: Talk::default(),
             login: Login::None,
             reader: line::Reader::default(),
@@ -164,7 +169,7 @@ impl Session {
                 hub.log(Level::Info, Happened::Connect, None, format_args!("peer={} proxy={proxy}", session.peer));
             }
         }
-        let (peer, proxied) = (session.peer.ip(), session.proxied.is_some());
+        let (peer, proxied) = (session.peer.ip(), session.proxy().is_some());
         let cx = Context { settings: &hub.settings, places: &hub.places, peer, proxied, now: hub.now };
         session.talk.greet(&cx, &mut hub.out);
         session.settle(hub);
@@ -268,7 +273,8 @@ impl Session {
         let event = match socket {
             Some(socket) => {
                 let port = socket.port();
-                self.conduit.get_or_insert_default().hold(socket, self.proxied.as_ref().map(|proxied| proxied.proxy));
+                let proxy = self.proxy();
+                self.conduit.get_or_insert_default().hold(socket, proxy);
                 Event::Listening(Some((port, self.local())))
             }
             None => Event::Listening(None),
@@ -380,9 +386,14 @@ impl Session {
         self.conduit.as_ref().is_some_and(|conduit| conduit.is_open())
     }
 
+    /// Its proxy, if it has come by one.
+    fn proxy(&self) -> Option<IpAddr> {
+        self.rare.as_ref().and_then(|rare| rare.proxy)
+    }
+
     /// The address the client is connected to: the proxy's, if there is one that has told it.
     fn local(&self) -> Option<IpAddr> {
-        if let Some(at) = self.proxied.as_ref().and_then(|proxied| proxied.at) {
+        if let Some(at) = self.rare.as_ref().and_then(|rare| rare.at) {
             return Some(at);
         }
         let address = rustix::net::getsockname(&self.control).ok()?;

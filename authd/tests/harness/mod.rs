@@ -215,7 +215,7 @@ impl Worker {
 
 pub fn check(session: u32, user: &str, password: &[u8], source: [u8; 4]) -> Check {
     let (user, password) = (user_name(user), Secret::new(password.to_vec()).unwrap());
-    Check { session: SessionId(session), user, password, source: source.into() }
+    Check { session: SessionId(session), user, password, source: source.into(), host: None }
 }
 
 pub fn user_name(name: &str) -> UserName {
@@ -230,7 +230,7 @@ pub fn phc(cost: Cost, password: &[u8]) -> String {
 
 pub fn account(name: &str, phc: &str) -> UserRecord {
     let hash = Some(Blob::new(phc.as_bytes()).unwrap());
-    UserRecord { name: user_name(name), hash, locked: false, any_password: false }
+    UserRecord { name: user_name(name), hash, locked: false, any_password: false, hosts: Vec::new() }
 }
 
 /// alice, whose password is [`PASSWORD`].

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{CannotStart, Confine, Ready, log::LogRecord};
 use crate::Channel;
 use crate::call::{NONE, ONE, Record};
-use crate::types::{Build, SessionId, UserName, WorkerId};
+use crate::types::{Build, HostName, SessionId, UserName, WorkerId};
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -61,11 +61,13 @@ pub struct UserRecord {
     pub locked: bool,
     /// Any password is right (the `anonymous` account, when it is enabled).
     pub any_password: bool,
+    /// Clients must have named one of these hosts; none is anywhere. At most 16.
+    pub hosts: Vec<HostName>,
 }
 
 impl UserRecord {
     /// Longest encoding in bytes.
-    pub const CAP: usize = 1024;
+    pub const CAP: usize = 8192;
 }
 
 /// What authd says.

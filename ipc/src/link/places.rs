@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{NONE, Record};
-use crate::types::{Blob, Network};
+use crate::types::{Blob, HostName, Network};
 use crate::wire::{self, Breach};
 
 /// Longest packed form in bytes.
@@ -22,6 +22,8 @@ pub struct Places {
     pub doors: Vec<Door>,
     /// What 227 tells clients, by their networks; the first that has the client counts.
     pub passive: Vec<Passive>,
+    /// What HOST may name; if there is none, any name leads to the same place.
+    pub hosts: Vec<Host>,
 }
 
 /// A listener with `proxies`.
@@ -40,6 +42,15 @@ pub struct Passive {
     pub clients: Vec<Network>,
     /// What they are told; `None`: the address they have connected to.
     pub address: Option<Ipv4Addr>,
+}
+
+/// A `[[host]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// How clients call it.
+    pub name: HostName,
+    /// Its greeting; `None`: the one all clients have had.
+    pub banner: Option<Blob<1024>>,
 }
 
 impl Door {
@@ -71,6 +82,11 @@ impl Places {
     pub fn passive_address(&self, client: IpAddr, others: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
         let found = self.passive.iter().find(|one| one.clients.iter().any(|network| network.contains(client)));
         found.map_or(others, |found| found.address)
+    }
+
+    /// The host of this name.
+    pub fn host(&self, name: &HostName) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.name == *name)
     }
 
     /// The listener at this address, if it is for proxies alone.

@@ -1,6 +1,10 @@
 //! Networks and names of hosts: what settings say about clients, in the form that is compared.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    str::FromStr,
+};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -79,6 +83,49 @@ impl<'de> Deserialize<'de> for Network {
     }
 }
 
+/// A name that HOST may give (RFC 7151 3.1): a domain name in lower case without a dot at its end, an IPv4 address, or an
+/// IPv6 address in brackets. Names of the same host are equal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostName(Box<str>);
+
+impl HostName {
+    /// Longest name in bytes (RFC 1035 2.3.4, without the lengths of the ends).
+    pub const MAX: usize = 253;
+
+    /// `None` when the bytes are no such name.
+    pub fn new(name: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(name).ok()?;
+        if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            return inner.parse::<Ipv6Addr>().ok().map(|v6| HostName(format!("[{v6}]").into()));
+        }
+        if let Ok(v4) = text.parse::<Ipv4Addr>() {
+            return Some(HostName(v4.to_string().into()));
+        }
+        let label = |label: &str| {
+            (1..=63).contains(&label.len())
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+                && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        };
+        let name = text.strip_suffix('.').unwrap_or(text);
+        (name.len() <= Self::MAX && name.split('.').all(label)).then(|| HostName(name.to_ascii_lowercase().into()))
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for HostName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = <&str>::deserialize(from)?;
+        let name = HostName::new(text.as_bytes()).filter(|name| &*name.0 == text);
+        name.ok_or_else(|| de::Error::custom("not a host name in its one form"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,5 +172,35 @@ mod tests {
         assert_eq!(postcard::from_bytes(&bytes("10.0.0.0", 8)), Ok(network("10.0.0.0/8")));
         assert!(postcard::from_bytes::<Network>(&bytes("10.0.0.0", 33)).is_err());
         assert!(postcard::from_bytes::<Network>(&bytes("10.0.0.1", 8)).is_err());
+    }
+
+    fn name(text: &str) -> HostName {
+        HostName::new(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_and_has_one_form() {
+        for (written, form) in [
+            ("ftp.example.com", "ftp.example.com"),
+            ("FTP.Example.com.", "ftp.example.com"),
+            ("localhost", "localhost"),
+            ("192.0.2.1", "192.0.2.1"),
+            ("[2001:DB8:0::1]", "[2001:db8::1]"),
+            ("xn--bcher-kva.de", "xn--bcher-kva.de"),
+        ] {
+            assert_eq!(name(written).to_string(), form);
+            assert_eq!(postcard::from_bytes(&postcard::to_stdvec(form).unwrap()), Ok(name(written)));
+        }
+        for bad in ["", ".", "a..b", "-a", "a-", "a b", "2001:db8::1", "[192.0.2.1]", "[x]", "a_b\u{e9}", "*.com"] {
+            assert_eq!(HostName::new(bad.as_bytes()), None, "{bad}");
+        }
+        assert_eq!((HostName::new(&[b'a'; 64]), HostName::new(b"\xff")), (None, None));
+    }
+
+    #[test]
+    fn a_host_in_another_form_is_not_decoded() {
+        for bad in ["FTP.example.com", "a.", "", "a b", "[2001:DB8::1]"] {
+            assert!(postcard::from_bytes::<HostName>(&postcard::to_stdvec(bad).unwrap()).is_err(), "{bad}");
+        }
     }
 }

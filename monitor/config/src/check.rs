@@ -3,7 +3,7 @@
 use std::thread::available_parallelism;
 
 use ipc::link::monitor_config::{Config, Listen, User};
-use ipc::link::places::{Door, Passive, Places};
+use ipc::link::places::{Door, Host, MOST, Passive, Places};
 use ipc::types::{Ids, UserName};
 use rustix::process::geteuid;
 
@@ -27,8 +27,11 @@ pub fn settings(source: &Source, root: bool) -> Result<Settings, String> {
         add(found, source, &mut settings.config, &mut places)
             .map_err(|(name, why)| source.error(offset, format!("{key}.{name}: {why}")))?;
     }
+    settings.hosts = places.hosts.iter().map(|host| host.name.clone()).collect();
     settings.config.ftp.places = places.pack().ok_or_else(|| {
-        source.error(0, "passive.clients: expected fewer networks; they and proxies are more than workers can be told")
+        let text =
+            "host.banner: expected less in repeated sections: addresses, names and banners together take more than";
+        source.error(0, format!("{text} {MOST} bytes"))
     })?;
     fill_in(&mut settings.config);
     if !(1..=16).contains(&settings.config.listen.len()) {
@@ -56,6 +59,11 @@ fn add(
     let Found { section, holds: part, offset } = found;
     if section == "passive" {
         places.passive.push(Passive { clients: part.clients, address: part.external });
+    } else if let Some(name) = part.name {
+        if places.host(&name).is_some() {
+            return Err(("name", "listed twice".to_owned()));
+        }
+        places.hosts.push(Host { name, banner: part.banner });
     } else if let Some(address) = part.address {
         if config.listen.iter().any(|other| other.address == address) {
             return Err(("address", "listed twice".to_owned()));
@@ -134,6 +142,9 @@ fn judge(entry: &Entry, settings: &Settings) -> Result<Judged, (&'static str, St
         None
     };
     wrong.map_or(Ok(()), Err)?;
+    if let Some(host) = entry.account.hosts.iter().find(|host| !settings.hosts.contains(host)) {
+        return Err(("hosts", format!("\"{host}\" is the name of no [[host]] in caisson.toml(5)")));
+    }
     let gid = entry.gid.or_else(|| primary_group(uid));
     let gid = gid.ok_or_else(|| ("gid", format!("missing; the system has no user {uid} to take it from")))?;
     let ids = Some(Ids { uid, gid, groups: entry.groups.clone() });

@@ -2,7 +2,9 @@
 //!
 //! caisson.toml(5) and caisson-users(5) list them in this order; tests/man.rs compares both ways.
 
-use crate::value::{absolute, address, banner, gid, gids, level, networks, permissions, phc, ports, set, uid};
+use ipc::types::HostName;
+
+use crate::value::{absolute, address, banner, gid, gids, hosts, level, networks, permissions, phc, ports, set, uid};
 use crate::{Entry, Part, Settings};
 
 /// A keyword of a section that is read into a `T`.
@@ -47,6 +49,8 @@ impl<T> Kind<T> {
     }
 }
 
+const BANNER: &str = "a string of at most 1024 printable bytes, lines separated by \\n";
+const HOSTS: &str = "an array of at most 16 names of [[host]] sections of caisson.toml";
 const IPV4: &str = "a string, an IPv4 address";
 const PATH: &str = "a string, an absolute path";
 const UID: &str = "a uid, or a string, the name of a user of the system";
@@ -76,7 +80,7 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "log_level",             "\"info\"", Text("\"error\" or \"warning\" or \"info\" or \"debug\"", |c, v| set(&mut c.config.log_level, level(v)))),
     word("", "allow_root_accounts",   "false",   Flag(|c, on| c.config.allow_root_accounts = on)),
     word("", "umask",                 "0o022",   Number(0, 0o777, |c, n| c.config.umask = n as u16)),
-    word("", "banner",                "\"Caisson\"", Text("a string of at most 1024 printable bytes, lines separated by \\n", |c, v| set(&mut c.config.ftp.banner, banner(v)))),
+    word("", "banner",                "\"Caisson\"", Text(BANNER, |c, v| set(&mut c.config.ftp.banner, banner(v)))),
     word("", "passive_ports",         "\"50000-50999\"", Text(RANGE, |c, v| set(&mut c.config.passive_ports, ports(v)))),
     word("", "passive_address",       UNSET,     Text(IPV4, |c, v| set(&mut c.config.ftp.passive_address, v.parse().ok().map(Some)))),
     word("", "active",                "true",    Flag(|c, on| c.config.ftp.active = on)),
@@ -99,6 +103,7 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("anonymous", "uid",          UNSET,     Id(UID, |c, v| set(&mut c.anonymous_account.uid, Some(uid(v)?)))),
     word("anonymous", "gid",          UNSET,     Id(GID, |c, v| set(&mut c.anonymous_account.gid, Some(gid(v)?)))),
     word("anonymous", "permissions",  "[\"read\", \"list\"]", List(RIGHTS, |c, v| set(&mut c.anonymous_account.account.user.permissions, permissions(v)))),
+    word("anonymous", "hosts",        "[]",      List(HOSTS, |c, v| set(&mut c.anonymous_account.account.hosts, hosts(v)))),
 ];
 
 /// The sections of caisson.toml(5) that may be repeated.
@@ -108,6 +113,8 @@ pub const REPEATED: &[Keyword<Part>] = &[
     word("listen", "proxies",         UNSET,     List(NETWORKS, |l, v| set(&mut l.proxies, Some(networks(v)?)))),
     word("passive", "clients",        REQUIRED,  List(NETWORKS, |p, v| set(&mut p.clients, Some(networks(v)?)))),
     word("passive", "address",        UNSET,     Text(IPV4, |p, v| set(&mut p.external, v.parse().ok().map(Some)))),
+    word("host", "name",              REQUIRED,  Text("a string, a host name as clients write it", |h, v| set(&mut h.name, HostName::new(v.as_bytes()).map(Some)))),
+    word("host", "banner",            UNSET,     Text(BANNER, |h, v| set(&mut h.banner, banner(v).map(Some)))),
 ];
 
 /// `[[user]]` of caisson-users(5).
@@ -120,6 +127,7 @@ pub const USER: &[Keyword<Entry>] = &[
     word("user", "gid",               UNSET,     Id(GID, |e, v| set(&mut e.gid, Some(gid(v)?)))),
     word("user", "groups",            "[]",      List(GIDS, |e, v| set(&mut e.groups, Some(gids(v)?)))),
     word("user", "permissions",       "[\"all\"]", List(RIGHTS, |e, v| set(&mut e.account.user.permissions, permissions(v)))),
+    word("user", "hosts",             "[]",      List(HOSTS, |e, v| set(&mut e.account.hosts, hosts(v)))),
     word("user", "locked",            "false",   Flag(|e, on| e.account.user.locked = on)),
 ];
 

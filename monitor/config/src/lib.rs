@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use ipc::Received;
 use ipc::link::Confine;
 use ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
-use ipc::types::{Blob, Network, UserName};
+use ipc::types::{Blob, HostName, Network, UserName};
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 pub use check::{accounts, settings};
@@ -49,6 +49,8 @@ pub struct Settings {
     pub worker_user: String,
     pub authd_user: String,
     pub anonymous: bool,
+    /// The names of `[[host]]`.
+    pub hosts: Vec<HostName>,
     pub anonymous_account: Entry,
 }
 
@@ -62,6 +64,8 @@ pub struct Part {
     pub clients: Vec<Network>,
     /// `address` of `[[passive]]`.
     pub external: Option<Ipv4Addr>,
+    pub name: Option<HostName>,
+    pub banner: Option<Blob<1024>>,
 }
 
 /// One `[[user]]` as written: names looked up, not yet judged.
@@ -83,6 +87,8 @@ pub struct Judged {
     pub hash: Option<Blob<512>>,
     /// Any password is right: anonymous accounts.
     pub any_password: bool,
+    /// For authd: clients must have named one of these.
+    pub hosts: Vec<HostName>,
     /// What the monitor is told.
     pub user: User,
 }

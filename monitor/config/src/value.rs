@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use ipc::link::{log::Level, monitor_config::Ports};
-use ipc::types::{Blob, Network, NoNetwork, Permission, Permissions};
+use ipc::types::{Blob, HostName, Network, NoNetwork, Permission, Permissions};
 use nix::unistd::{Group, User};
 
 /// `FIRST-LAST`, both from 1024 to 65535, in this order.
@@ -56,6 +56,11 @@ pub(crate) fn permissions(words: &[String]) -> Option<Permissions> {
         "all" => Some(Permissions::ALL),
         _ => Permission::ALL.iter().find(|(name, _)| name == word).map(|&(_, permission)| granted.with(permission)),
     })
+}
+
+/// Names of hosts, at most 16.
+pub(crate) fn hosts(names: &[String]) -> Option<Vec<HostName>> {
+    names.iter().map(|name| HostName::new(name.as_bytes())).collect::<Option<_>>().filter(|_| names.len() <= 16)
 }
 
 /// A uid: a number, or a name of passwd(5).

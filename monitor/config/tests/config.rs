@@ -216,6 +216,28 @@ fn one_wrong_account_and_none_is_loaded() {
 }
 
 #[test]
+fn an_account_belongs_to_hosts_there_are() {
+    let hosts = "[[host]]\nname = \"a.test\"\n[[host]]\nname = \"B.test.\"";
+    let of = |names: &str| Files::new(hosts, &account("alice", &format!("hosts = {names}")));
+    let (settings, users) = of("[\"b.test\", \"A.TEST\"]").load().unwrap();
+    assert_eq!(users.values().next().unwrap().hosts, [settings.hosts[1].clone(), settings.hosts[0].clone()]);
+    let unknown = "users.toml:1:1: user.hosts: \"c.test\" is the name of no [[host]] in caisson.toml(5)";
+    assert_eq!(of("[\"c.test\"]").error(), unknown);
+    assert!(of("[\"no name\"]").error().contains("user.hosts: expected an array of at most 16 names of [[host]]"));
+    assert!(wrong("[[host]]\nname = \"-\"").contains("5:8: host.name: expected a string, a host name"));
+    assert!(wrong("[[host]]\nbanner = \"x\"").contains("4:1: host.name: missing"));
+    assert!(wrong(&format!("{hosts}\n[[host]]\nname = \"A.test\"")).contains("8:1: host.name: listed twice"));
+}
+
+#[test]
+fn more_sections_than_workers_can_be_told_of_are_refused() {
+    let host = |n: usize| format!("[[host]]\nname = \"h{n}.test\"\nbanner = \"{}\"\n", "x".repeat(1024));
+    let many = |count| (0..count).map(host).collect::<String>();
+    assert!(Files::new(&many(15), "").load().is_ok());
+    assert!(wrong(&many(16)).contains("together take more than 16384 bytes"));
+}
+
+#[test]
 fn what_stands_in_place_of_a_hash_is_not_shown() {
     for bad in ["password = \"hunter2\"", "password = [\"hunter2\"]"] {
         let got = wrong_users(&format!("[[user]]\n{bad}\n"));

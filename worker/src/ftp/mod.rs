@@ -32,7 +32,7 @@ use ipc::{
         worker_authd::Outcome,
         worker_broker::{Done, Op, Why},
     },
-    types::{BrokerId, Port, Secret, SessionId, UserName},
+    types::{BrokerId, HostName, Port, Secret, SessionId, UserName},
 };
 
 use data::{Ending, Move, Via, Work};
@@ -118,6 +118,8 @@ pub enum Event<'a> {
 pub enum Order {
     /// Ask authd; answered by `Verdict`, `Granted` or `GrantRefused`, `NoAuthd`.
     Check(UserName, Secret),
+    /// The client has named this host, or none any more: authd is told with the next `Check`.
+    Host(Option<HostName>),
     /// The identity has ended (QUIT, REIN, USER): tell the monitor.
     Logout,
     /// Ask the broker; answered by `Answer`.
