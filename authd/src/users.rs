@@ -12,7 +12,7 @@ use std::{
 };
 
 use ipc::{
-    link::monitor_authd::UserRecord,
+    link::user_record::UserRecord,
     types::{HostName, UserName},
 };
 use rustix::fs::SealFlags;

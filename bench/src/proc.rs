@@ -96,6 +96,14 @@ pub fn end_all_of(uid: u32) {
     }
 }
 
+/// The processes below `root` that run a program of this name (at most 15 bytes of it count, proc(5)).
+pub fn named(root: u32, name: &str) -> Vec<Member> {
+    let comm = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let mut members = family(root);
+    members.retain(|member| comm(member.pid).trim_end() == name.get(..15).unwrap_or(name));
+    members
+}
+
 /// `root` and all its descendants, parents first.
 pub fn tree(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();

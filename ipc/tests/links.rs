@@ -59,11 +59,14 @@ fn ftp_settings() -> monitor_worker::FtpSettings {
         idle_timeout_secs: 2,
         data_connect_timeout_secs: 3,
         stall_timeout_secs: 4,
+        session_timeout_secs: 9,
         max_login_failures: 5,
         active: true,
         passive_address: Some(Ipv4Addr::LOCALHOST),
         places: Blob::new(&[b'p'; ipc::link::places::MOST]).unwrap(),
         max_sessions: 6,
+        max_sessions_per_address: 10,
+        address_prefixes: (32, 64),
         sendfile: true,
         splice: false,
         buffer_pool_bytes: 7,
@@ -80,6 +83,7 @@ fn to_worker() -> Vec<monitor_worker::ToWorker> {
             confine: confine(),
             worker: WorkerId(1),
             settings: ftp_settings(),
+            ledger: (11, 12),
         }),
         ToWorker::Authd,
         ToWorker::Listener(Listener { id: ListenerId(1), address }),
@@ -92,6 +96,7 @@ fn to_worker() -> Vec<monitor_worker::ToWorker> {
         ToWorker::GrantRefused(SessionId(1)),
         ToWorker::Kick(SessionId(1)),
         ToWorker::Stop,
+        ToWorker::Region(true),
     ]
 }
 
@@ -384,7 +389,7 @@ fn variants<R>(samples: &[R]) -> usize {
 
 #[test]
 fn every_record_of_the_monitor_worker_link_holds() {
-    assert_eq!(variants(&to_worker()), 11);
+    assert_eq!(variants(&to_worker()), 12);
     assert_eq!(variants(&from_worker()), 7);
     hold(to_worker());
     hold(from_worker());

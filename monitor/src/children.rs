@@ -2,6 +2,7 @@
 //!
 //! Everything a child needs is sent right behind its `Start`; the socket holds it until the child is confined and reads.
 
+use std::hash::BuildHasher;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -64,8 +65,12 @@ impl Monitor {
         let id = WorkerId(self.new_id());
         let mut child = WorkerChild::start(&self.programs.worker, format!("worker {slot}"), &self.epoll, id.0, "")?;
         let confine = self.confine(self.config.fixed.worker_ids.as_ref());
-        let settings = self.config.ftp.clone();
-        child.send(ToWorker::Start(WorkerStart { build: Build::THIS, confine, worker: id, settings }), Vec::new());
+        let ledger = (BuildHasher::hash_one(&self.ledger.keys, ()), self.config.fixed.workers);
+        let start = WorkerStart { build: Build::THIS, confine, worker: id, settings: self.config.ftp.clone(), ledger };
+        child.send(ToWorker::Start(start), Vec::new());
+        for (number, (write, read)) in (1..).zip(&self.ledger.regions) {
+            child.send(ToWorker::Region(number == slot), vec![if number == slot { write } else { read }.try_clone()?]);
+        }
         for listening in &self.listeners {
             offer(&mut child, listening)?;
         }

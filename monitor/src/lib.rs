@@ -13,6 +13,7 @@ mod args;
 mod children;
 mod config;
 mod control;
+mod ledger;
 mod listen;
 mod log;
 mod monitor;

@@ -23,7 +23,7 @@ use crate::listen::Listening;
 use crate::spawn::{Child, Programs};
 use crate::table::{self, Sessions};
 use crate::timer::{Alarm, Timers};
-use crate::{answer, control, control::Control, log::Log, reap, reload, reload::Reloads};
+use crate::{answer, control, control::Control, ledger::Ledger, log::Log, reap, reload, reload::Reloads};
 
 /// What epoll calls the signals, the control socket and authd; everybody else has a number of [`Monitor::new_id`].
 pub(crate) const SIGNALS: u32 = 0;
@@ -88,6 +88,7 @@ pub(crate) struct Monitor {
     pub reloads: Reloads,
     pub programs: Programs,
     pub listeners: Vec<Listening>,
+    pub ledger: Ledger,
     pub control: Option<Control>,
     pub epoll: Rc<OwnedFd>,
     pub signals: SignalFd,

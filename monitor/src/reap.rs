@@ -48,6 +48,7 @@ fn worker_died(m: &mut Monitor, id: WorkerId, status: WaitStatus) {
     for broker in worker.sessions.brokers() {
         answer::release(m, id, broker, worker.links.contains(&broker));
     }
+    let _ = m.ledger.clear(worker.slot);
     let obituary = obituary(&mut worker.child, status, worker.sessions.len());
     again(m, worker.slot, &worker.child, &obituary);
 }

@@ -74,6 +74,7 @@ fn prepare(file: PathBuf) -> Result<Monitor, String> {
         reloads: Reloads::default(),
         programs: Programs::default(),
         listeners: Vec::new(),
+        ledger: Default::default(),
         control: None,
         epoll,
         signals,
@@ -101,6 +102,7 @@ fn configure(m: &mut Monitor, check: bool) -> Result<(), String> {
     let fixed = fresh.config.fixed.clone();
     m.programs = Programs::find(fixed.program_dir.as_deref())?;
     m.deaths = vec![0; fixed.workers as usize + 1];
+    m.ledger.make(&fresh.config).map_err(|e| format!("memfd_create or /proc/self/fd: {e}; mount /proc"))?;
     reload::swap(m, fresh)?;
     m.control = fixed.control_socket.as_deref().map(|path| Control::bind(path, &m.epoll)).transpose()?;
     Ok(())

@@ -1,7 +1,8 @@
 //! A worker that was taken over, seen from the scenario that moves it: `hostile-worker` does what these lines say.
 //!
 //! One line each way: `send LINK HEX [DESCRIPTOR...]` sends one record; `receive LINK MILLISECONDS` tells the next one;
-//! `read` and `write HEX` use the newest descriptor it was given. Links are `monitor`, `authd`, `broker`; descriptors
+//! `read` and `write HEX` use the newest descriptor it was given; `ledger WHICH OFFSET HEX` writes into a region of the ledger, its
+//! own (0) or another's, and `cut` makes its own shorter. Links are `monitor`, `authd`, `broker`; descriptors
 //! are links, `control`, `listener`, `got`, `null`, `pipe`, `unix`, `own`.
 
 use std::{
@@ -40,6 +41,10 @@ pub enum Word {
     Read,
     /// Write to it.
     Write,
+    /// Write into a region of the ledger.
+    Ledger,
+    /// Make its own region shorter.
+    Cut,
 }
 
 impl Word {
@@ -51,6 +56,8 @@ impl Word {
             "receive" => Some(Word::Receive),
             "read" => Some(Word::Read),
             "write" => Some(Word::Write),
+            "ledger" => Some(Word::Ledger),
+            "cut" => Some(Word::Cut),
             _ => None,
         }
     }
@@ -226,6 +233,18 @@ impl Puppet {
     /// Writes to the newest descriptor.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
         let answer = self.ask(&format!("write {}", hex(bytes))).expect("the worker lives");
+        if answer.starts_with("wrote") { Ok(()) } else { Err(answer) }
+    }
+
+    /// Writes into a region of the ledger: its own (0), or that of another worker.
+    pub fn write_ledger(&mut self, which: usize, offset: u64, bytes: &[u8]) -> Result<(), String> {
+        let answer = self.ask(&format!("ledger {which} {offset} {}", hex(bytes))).expect("the worker lives");
+        if answer.starts_with("wrote") { Ok(()) } else { Err(answer) }
+    }
+
+    /// Makes its region of the ledger shorter.
+    pub fn cut_ledger(&mut self) -> Result<(), String> {
+        let answer = self.ask("cut").expect("the worker lives");
         if answer.starts_with("wrote") { Ok(()) } else { Err(answer) }
     }
 

@@ -9,6 +9,7 @@ const MIB: u64 = 1 << 20;
 
 fn daemon() -> (Daemon, bool) {
     let mut site = Site::new();
+    site.set("max_sessions_per_address = 0");
     site.programs = programs::release_if_there();
     let release = site.programs.ends_with("release");
     (Daemon::start(site), release)

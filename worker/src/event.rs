@@ -13,7 +13,7 @@ use std::{
 use ipc::{
     link::{
         log::{Event as Happened, Level},
-        monitor_worker::{FromWorker, Granted, Listener, ToWorker, WorkerEnd},
+        monitor_worker::{FromWorker, FtpSettings, Granted, Listener, ToWorker, WorkerEnd},
         worker_authd::{FromAuthd, Outcome},
     },
     types::SessionId,
@@ -25,6 +25,7 @@ use slab::Slab;
 use crate::{
     ftp::Event,
     hub::{Hub, NEVER, Source},
+    ledger::{Full, Ledger},
     link::{Link, Lost},
     listeners::{Accepted, Listeners, PER_TURN},
     lobby::{Heard, Lobby},
@@ -52,11 +53,11 @@ pub struct Worker {
 
 impl Worker {
     /// Watches the link to the monitor; the rest arrives over it.
-    pub fn new(link: WorkerEnd, settings: ipc::link::monitor_worker::FtpSettings) -> io::Result<Self> {
+    pub fn new(link: WorkerEnd, settings: FtpSettings, ledger: Ledger) -> io::Result<Self> {
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let monitor = Link::new(link, Source::Monitor.token(), &registry)?;
-        let hub = Hub::new(registry, monitor, settings);
+        let hub = Hub::new(registry, monitor, settings, ledger);
         let (listeners, lobby, sessions) = Default::default();
         Ok(Worker { poll, hub, listeners, lobby, sessions, stops: false })
     }
@@ -189,8 +190,12 @@ impl Worker {
         match self.hub.places.door(listener.address).map(|door| door.admits(peer.ip())) {
             None => self.welcome(fd, Arrival { peer, listener: listener.id, proxied: None }),
             Some(false) => self.no_header(peer, "not one of proxies"),
-            Some(true) if self.is_full(&fd, peer) => {}
-            Some(true) => self.lobby.enter(fd, peer, listener.id, &mut self.hub),
+            Some(true) => {
+                if !self.lobby.enter(fd, peer, listener.id, &mut self.hub) {
+                    let text = format_args!("reason=\"max_sessions wait for their PROXY header\" peer={peer}");
+                    self.hub.log(Level::Warning, Happened::Limit, None, text);
+                }
+            }
         }
     }
 
@@ -207,20 +212,16 @@ impl Worker {
         self.hub.log(Level::Warning, Happened::Refused, None, format_args!("reason=\"{why}\" peer={peer}"));
     }
 
-    /// Whether there is no room for another connection; it is told so.
-    fn is_full(&mut self, fd: &OwnedFd, peer: SocketAddr) -> bool {
-        let most = usize::try_from(self.hub.settings.max_sessions).unwrap_or(usize::MAX);
-        let full = self.sessions.len() + self.lobby.len() >= most;
-        if full {
-            let _ = send(fd, b"421 Too many clients; try again later.\r\n", SendFlags::NOSIGNAL);
-            self.hub.log(Level::Warning, Happened::Limit, None, format_args!("reason=\"max_sessions\" peer={peer}"));
-        }
-        full
-    }
-
     /// A client has connected, and its address is known.
     fn welcome(&mut self, fd: OwnedFd, arrival: Arrival) {
-        if self.is_full(&fd, arrival.peer) {
+        let peer = arrival.peer;
+        if let Err(full) = self.hub.ledger.take(peer.ip()) {
+            let told: &[u8] = match full {
+                Full::Address => b"421 Too many connections from your address; try again later.\r\n",
+                _ => b"421 Too many clients; try again later.\r\n",
+            };
+            let _ = send(&fd, told, SendFlags::NOSIGNAL);
+            self.hub.log(Level::Warning, Happened::Limit, None, format_args!("reason=\"{full}\" peer={peer}"));
             return;
         }
         let entry = self.sessions.vacant_entry();
@@ -319,7 +320,9 @@ impl Worker {
     /// Does what the monitor says.
     fn obey(&mut self, record: ToWorker, mut fds: Vec<OwnedFd>) {
         match record {
-            ToWorker::Start(_) => self.hub.fatal = Some("link to the monitor: Start came twice".into()),
+            ToWorker::Start(_) | ToWorker::Region(_) => {
+                self.hub.fatal = Some("link to the monitor: Start or Region came late".into());
+            }
             ToWorker::Authd => {
                 if self.hub.authd.is_some() {
                     self.authd_lost();
@@ -339,6 +342,7 @@ impl Worker {
             ToWorker::CloseListener(id) => self.listeners.close(id, &self.hub.registry),
             ToWorker::Settings(settings) => {
                 self.hub.tools.obey(&settings);
+                self.hub.ledger.obey(&settings, self.sessions.iter().map(|(_, session)| session.address()));
                 self.hub.obey(settings);
                 self.hub.due_at(self.hub.now);
             }

@@ -18,7 +18,7 @@ use ipc::{
 };
 use mio::{Interest, Registry, Token, unix::SourceFd};
 
-use crate::{ask::Brokers, ftp::Out, link::Link, log::Log, passive::Pool, transfer::Tools};
+use crate::{ask::Brokers, ftp::Out, ledger::Ledger, link::Link, log::Log, passive::Pool, transfer::Tools};
 
 /// Bytes of unfinished and waiting lines that a session may hold; more are left in its socket.
 pub const QUEUE_BYTES: usize = 16 << 10;
@@ -98,6 +98,8 @@ pub struct Hub {
     pub settings: FtpSettings,
     /// The same, unpacked.
     pub places: Places,
+    /// Who holds how many connections, on all workers.
+    pub ledger: Ledger,
     /// Lines for the log.
     pub log: Log,
     /// Which session an identity belongs to.
@@ -138,7 +140,7 @@ impl Hub {
     }
 
     /// At the start.
-    pub fn new(registry: Registry, monitor: Link<FromWorker, ToWorker>, settings: FtpSettings) -> Self {
+    pub fn new(registry: Registry, monitor: Link<FromWorker, ToWorker>, settings: FtpSettings, ledger: Ledger) -> Self {
         let mut hub = Hub {
             registry,
             monitor,
@@ -148,6 +150,7 @@ impl Hub {
             tools: Tools::new(&settings),
             settings: FtpSettings::default(),
             places: Places::default(),
+            ledger,
             log: Log::default(),
             logins: HashMap::new(),
             again: VecDeque::new(),

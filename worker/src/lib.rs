@@ -13,6 +13,7 @@
 //! | `ask`, `link` | questions to monitor, authd, brokers |
 //! | `listeners`, `passive` | sockets that the monitor made |
 //! | `lobby`, `proxy` | connections from proxies, and their headers |
+//! | `ledger` | limits that hold over all workers |
 //! | `hub`, `log` | what sessions share; lines for the log |
 //!
 //! Fears: its clients. If one takes this process over, it has the client sockets, the passive sockets and the brokers
@@ -24,6 +25,7 @@ pub mod conduit;
 pub mod event;
 pub mod ftp;
 pub mod hub;
+pub mod ledger;
 pub mod link;
 pub mod listeners;
 pub mod lobby;
@@ -43,6 +45,7 @@ use ipc::{
     },
     types::{Blob, Build},
 };
+use ledger::Ledger;
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 /// The program.
@@ -60,11 +63,13 @@ pub fn main() -> ExitCode {
 fn climb() -> Result<(), String> {
     let fd = sandbox::take_link().map_err(|error| error.to_string())?;
     let mut link: WorkerEnd = Channel::from_fd(fd).map_err(|error| format!("descriptor 0: {error}"))?;
-    let WorkerStart { build: Build { .. }, confine, settings, worker: _ } = match link.recv() {
+    let start = match link.recv() {
         Ok(Received { record: ToWorker::Start(start), .. }) => start,
         Ok(Received { record, .. }) => return Err(format!("link to the monitor: {record:?} came before Start")),
         Err(error) => return Err(format!("link to the monitor: {error:?}")),
     };
+    let ledger = ledger(&mut link, &start)?;
+    let WorkerStart { build: Build { .. }, confine, worker: _, settings, ledger: _ } = start;
     let weaker = match enter(&confine) {
         Ok(weaker) => weaker,
         Err(why) => {
@@ -73,9 +78,26 @@ fn climb() -> Result<(), String> {
             return link.send(&record, &[]).map_err(|_| why);
         }
     };
-    let mut worker = event::Worker::new(link, settings).map_err(|error| format!("epoll: {error}"))?;
+    let mut worker = event::Worker::new(link, settings, ledger).map_err(|error| format!("epoll: {error}"))?;
     worker.tell(FromWorker::Ready(Ready { weaker: Blob::cut(weaker.join("; ").as_bytes()) }));
     worker.run()
+}
+
+/// Takes the regions of the ledger, which come next.
+fn ledger(link: &mut WorkerEnd, start: &WorkerStart) -> Result<Ledger, String> {
+    let (mut own, mut others) = (None, [Vec::new(), Vec::new()]);
+    for _ in 0..start.ledger.1 {
+        match link.recv() {
+            Ok(Received { record: ToWorker::Region(true), mut fds }) => own = fds.pop(),
+            Ok(Received { record: ToWorker::Region(false), fds }) => others[usize::from(own.is_some())].extend(fds),
+            Ok(Received { record, .. }) => {
+                return Err(format!("link to the monitor: {record:?} where a Region was due"));
+            }
+            Err(error) => return Err(format!("link to the monitor: {error:?}")),
+        }
+    }
+    let own = own.ok_or("link to the monitor: no Region of our own")?;
+    Ledger::new(own, others, start.ledger.0, &start.settings).map_err(|error| format!("region of the ledger: {error}"))
 }
 
 /// Confines the process; what is weaker than it should be is told.

@@ -52,18 +52,12 @@ pub enum Heard {
 }
 
 impl Lobby {
-    /// How many wait.
-    pub fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
-    /// Whether nobody does.
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    /// A proxy has connected.
-    pub fn enter(&mut self, fd: OwnedFd, proxy: SocketAddr, listener: ListenerId, hub: &mut Hub) {
+    /// A proxy has connected; false when there is no room for it.
+    pub fn enter(&mut self, fd: OwnedFd, proxy: SocketAddr, listener: ListenerId, hub: &mut Hub) -> bool {
+        // They are no clients yet, and not counted as such (ledger.rs).
+        if self.waiting.len() >= usize::try_from(hub.settings.max_sessions).unwrap_or(usize::MAX) {
+            return false;
+        }
         let login = u64::from(hub.settings.login_timeout_secs) * 1000;
         let until = hub.now + if login == 0 { PATIENCE_MS } else { login.min(PATIENCE_MS) };
         let entry = self.waiting.vacant_entry();
@@ -72,6 +66,7 @@ impl Lobby {
             entry.insert(Waiting { fd, proxy, listener, until });
             hub.due_at(until);
         }
+        true
     }
 
     /// Something has come; `ended`: nothing will come behind it.

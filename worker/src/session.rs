@@ -10,7 +10,10 @@ use std::{
 };
 
 use ipc::{
-    link::log::{Event as Happened, Level},
+    link::{
+        log::{Event as Happened, Level},
+        monitor_worker::FtpSettings,
+    },
     types::{BrokerId, HostName, ListenerId, SessionId},
 };
 use mio::Interest;
@@ -184,6 +187,11 @@ impl Session {
         self.gone
     }
 
+    /// Where its client connects from.
+    pub fn address(&self) -> IpAddr {
+        self.peer.ip()
+    }
+
     /// Whether it is this identity's.
     pub fn is(&self, login: SessionId) -> bool {
         matches!(self.login, Login::Asked(id) | Login::Granted(id, _) if id == login)
@@ -294,10 +302,12 @@ impl Session {
     pub fn due(&self, hub: &Hub) -> u64 {
         let settings = &hub.settings;
         let idle = self.talk.idle_secs(settings);
-        if self.closing || !self.unsent.is_empty() {
-            return limit(self.since, settings.stall_timeout_secs.max(1));
+        let stall = limit(self.since, settings.stall_timeout_secs.max(1));
+        if self.closing {
+            return stall;
         }
-        match self.talk.wait() {
+        let wait = match self.talk.wait() {
+            _ if !self.unsent.is_empty() => stall,
             Wait::Login => limit(self.connected, settings.login_timeout_secs),
             Wait::Verdict => limit(self.connected, settings.login_timeout_secs).min(self.since + VERDICT_MS),
             Wait::Command => limit(self.since, idle),
@@ -305,11 +315,20 @@ impl Session {
             Wait::Transfer if !self.is_connected() => limit(self.since, settings.data_connect_timeout_secs),
             Wait::Answer | Wait::Transfer => limit(self.since, settings.stall_timeout_secs),
             Wait::Nothing => NEVER,
-        }
+        };
+        wait.min(self.over(settings))
+    }
+
+    /// When it has lasted as long as it may.
+    fn over(&self, settings: &FtpSettings) -> u64 {
+        limit(self.connected, settings.session_timeout_secs)
     }
 
     /// Its time limit has passed.
     pub fn expire(&mut self, hub: &mut Hub) {
+        if !self.closing && hub.now >= self.over(&hub.settings) {
+            return self.drive(Some(Event::Farewell("The session has lasted as long as it may.")), hub);
+        }
         if self.closing || !self.unsent.is_empty() {
             let before = self.unsent.len();
             self.flush(hub);
@@ -355,6 +374,7 @@ impl Session {
         }
         let login = self.login_id();
         self.logout(hub);
+        hub.ledger.release(self.peer.ip());
         hub.log(Level::Info, Happened::Disconnect, login, format_args!("peer={}", self.peer));
         if self.more_input {
             // Closing a socket with unread bytes resets it, and the client might lose our last words.

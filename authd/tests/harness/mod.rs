@@ -18,7 +18,8 @@ use ipc::{
     link::{
         Confine,
         log::{Event, LogRecord},
-        monitor_authd::{self, AuthdSettings, AuthdStart, FromAuthd, Grant, ToAuthd, UserRecord},
+        monitor_authd::{self, AuthdSettings, AuthdStart, FromAuthd, Grant, ToAuthd},
+        user_record::UserRecord,
         worker_authd::{self, Check, Outcome, Verdict},
     },
     types::{Blob, Build, Ids, Secret, SessionId, UserName, WorkerId},

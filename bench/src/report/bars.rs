@@ -55,6 +55,7 @@ pub const BARS: &[Bar] = &[
     bar("LIST of 10,000 entries in at most 0.7 × Pure-FTPd's time", "list", Test::TimesAtMost(0.7, PURE_FTPD)),
     bar("MLSD of 10,000 entries in at most 0.7 × Pure-FTPd's time", "mlsd", Test::TimesAtMost(0.7, PURE_FTPD)),
     bar("99 of 100 NOOPs beside 16 downloads answered within 2 ms", "noop-p99", Test::AtMost(2.0)),
+    bar("A new worker greets a client within 50 ms of the old one's death", "respawn", Test::AtMost(50.0)),
     bar("300 clients at once: none is lost", "clients-lost", Test::AtMost(0.0)),
     bar(
         "300 clients at once log in ahead of the best peer",

@@ -12,6 +12,7 @@ mod logins;
 mod memory;
 mod noop;
 mod parallel;
+mod respawn;
 mod silent;
 mod small;
 
@@ -43,6 +44,7 @@ pub const ROWS: &[Row] = &[
     memory::ROW,
     beside::ROW,
     silent::ROW,
+    respawn::ROW,
 ];
 
 /// How many turns each server gets in a row.

@@ -37,7 +37,7 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
         "users_file = \"{users}\"\nworker_user = \"{WORKER_USER}\"\nauthd_user = \"{AUTHD_USER}\"\n\
          control_socket = \"{conf}/control.sock\"\nprogram_dir = \"{programs}\"\nlog_level = \"warning\"\n\
          passive_ports = \"{first}-{last}\"\nlogin_timeout_secs = 3600\nidle_timeout_secs = 3600\n\
-         max_sessions = 20000\nmax_sessions_per_account = 20000\n\n\
+         max_sessions = 20000\nmax_sessions_per_address = 0\nmax_sessions_per_account = 20000\n\n\
          [[listen]]\naddress = \"127.0.0.1:{control}\"\n",
         users = users.display(),
         conf = place.conf.display(),

@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use super::{CannotStart, Confine, Ready, log::LogRecord};
 use crate::Channel;
 use crate::call::{NONE, ONE, Record};
-use crate::types::{Build, HostName, SessionId, UserName, WorkerId};
+use crate::types::{Build, SessionId, UserName, WorkerId};
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToAuthd {
     /// First record.
     Start(AuthdStart),
-    /// The user table, new at every reload: a sealed memfd that holds [`UserRecord`]s, each postcard-encoded behind
+    /// The user table, new at every reload: a sealed memfd that holds [`UserRecord`](super::user_record::UserRecord)s, each postcard-encoded behind
     /// its length as four bytes, least significant first. Replaces the table before and empties the cache.
     Users,
     /// Serve this worker; one descriptor, the end of its link.
@@ -48,26 +48,6 @@ pub struct AuthdSettings {
     pub max_concurrent_password_checks: u32,
     /// `login_cache_ttl_secs`: seconds an accepted credential is remembered; 0 is off.
     pub login_cache_ttl_secs: u32,
-}
-
-/// One account, as authd needs it. Longest encoding: [`UserRecord::CAP`] bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UserRecord {
-    /// The account.
-    pub name: UserName,
-    /// The stored hash, a PHC string of argon2id (at most 512 bytes); `None`: no password is ever right.
-    pub hash: Option<crate::types::Blob<512>>,
-    /// Locked accounts cost the same check and are refused.
-    pub locked: bool,
-    /// Any password is right (the `anonymous` account, when it is enabled).
-    pub any_password: bool,
-    /// Clients must have named one of these hosts; none is anywhere. At most 16.
-    pub hosts: Vec<HostName>,
-}
-
-impl UserRecord {
-    /// Longest encoding in bytes.
-    pub const CAP: usize = 8192;
 }
 
 /// What authd says.

@@ -38,6 +38,9 @@ pub enum ToWorker {
     Kick(SessionId),
     /// Tell every session 421 and exit when all are told, at once.
     Stop,
+    /// A worker's region of the ledger (worker/src/ledger.rs); one descriptor, to be written if it is the worker's own (true), to
+    /// be read otherwise. One for each worker follows `Start`, the same order for all.
+    Region(bool),
 }
 
 /// First record to a worker.
@@ -51,6 +54,8 @@ pub struct WorkerStart {
     pub worker: WorkerId,
     /// Initial settings.
     pub settings: FtpSettings,
+    /// Key of the ledger's hash, the same for all workers; how many regions of it come next.
+    pub ledger: (u64, u32),
 }
 
 /// Settings of caisson.toml(5) that a worker of role `ftp` obeys. Times in seconds, 0 is off.
@@ -66,6 +71,8 @@ pub struct FtpSettings {
     pub data_connect_timeout_secs: u32,
     /// `stall_timeout_secs`: a transfer that moves no byte.
     pub stall_timeout_secs: u32,
+    /// `session_timeout_secs`: a session from its connection or REIN on, whatever it does.
+    pub session_timeout_secs: u32,
     /// `max_login_failures`: close after that many.
     pub max_login_failures: u32,
     /// `active`: whether PORT and EPRT are allowed.
@@ -74,8 +81,12 @@ pub struct FtpSettings {
     pub passive_address: Option<Ipv4Addr>,
     /// What depends on where clients come from; packed, because root does not look into it.
     pub places: Blob<{ super::places::MOST }>,
-    /// Most sessions this worker holds at once; more are told 421.
+    /// `max_sessions`: of all workers together, logged in or not; more are told 421.
     pub max_sessions: u32,
+    /// `max_sessions_per_address`: of them, from one address; 0 is off.
+    pub max_sessions_per_address: u32,
+    /// `address_prefix_ipv4` and `address_prefix_ipv6`: leading bits of an address that count for that, at most 32 and 128.
+    pub address_prefixes: (u8, u8),
     /// `[performance] sendfile`.
     pub sendfile: bool,
     /// `[performance] splice`.
@@ -178,7 +189,7 @@ impl Record for ToWorker {
     const CAP: usize = 20_480;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
-            ToWorker::Authd | ToWorker::Listener(_) => ONE,
+            ToWorker::Authd | ToWorker::Listener(_) | ToWorker::Region(_) => ONE,
             ToWorker::PassivePool(_) => PassivePool::RETURNED,
             ToWorker::ConnectBack(reply) if reply.errno == 0 => ONE,
             ToWorker::Granted(_) => UP_TO_ONE,

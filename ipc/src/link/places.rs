@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(Places::unpack(&packed), Ok(places));
         assert_eq!(Places::unpack(&Blob::default()), Ok(Places::default()));
         assert_eq!(Places::unpack(&Blob::cut(&[packed.as_bytes(), b"x"].concat())), Err(Breach::LeftOver(1)));
-        assert_eq!(Places::unpack(&Blob::cut(&packed.as_bytes()[1..])).is_err(), true);
+        assert!(Places::unpack(&Blob::cut(&packed.as_bytes()[1..])).is_err());
     }
 
     #[test]

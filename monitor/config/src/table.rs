@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
-use ipc::link::monitor_authd::UserRecord;
 use ipc::link::monitor_config::Account;
+use ipc::link::user_record::UserRecord;
 use ipc::table::SEALS;
 use ipc::types::UserName;
 use postcard::to_stdvec;

@@ -80,6 +80,8 @@ struct Puppet {
     broker: Option<OwnedFd>,
     control: Option<OwnedFd>,
     listener: Option<OwnedFd>,
+    /// Of the ledger, its own first.
+    regions: Vec<OwnedFd>,
     /// Came with the last records, newest last.
     got: Vec<OwnedFd>,
     null: OwnedFd,
@@ -97,6 +99,7 @@ impl Puppet {
             broker: None,
             control: None,
             listener: None,
+            regions: Vec::new(),
             got: Vec::new(),
             null: fs::File::open("/dev/null")?.into(),
             pipe: rustix::pipe::pipe()?,
@@ -113,6 +116,8 @@ impl Puppet {
             match received.record {
                 ToWorker::Authd => self.authd = fd,
                 ToWorker::Listener(_) => self.listener = fd,
+                ToWorker::Region(true) => self.regions.splice(0..0, fd).for_each(drop),
+                ToWorker::Region(false) => self.regions.extend(fd),
                 _ => {}
             }
             if let (Some(_), Some(listener)) = (&self.authd, &self.listener) {
@@ -153,11 +158,13 @@ impl Puppet {
                 Some(Err(errno)) => format!("error {errno}"),
                 None => "error nothing held".to_owned(),
             },
-            (Some(Word::Write), [bytes]) => match self.got.last().map(|fd| rustix::io::write(fd, &unhex(bytes))) {
-                Some(Ok(count)) => format!("wrote {count}"),
-                Some(Err(errno)) => format!("error {errno}"),
-                None => "error nothing held".to_owned(),
-            },
+            (Some(Word::Write), [bytes]) => told(self.got.last().map(|fd| rustix::io::write(fd, &unhex(bytes)))),
+            (Some(Word::Ledger), [which, offset, bytes]) => {
+                let region = which.parse().ok().and_then(|which: usize| self.regions.get(which));
+                let offset = offset.parse().unwrap_or(0);
+                told(region.map(|fd| rustix::io::pwrite(fd, &unhex(bytes), offset)))
+            }
+            (Some(Word::Cut), []) => told(self.regions.first().map(|fd| rustix::fs::ftruncate(fd, 64).map(|()| 64))),
             _ => format!("error not understood: {line}"),
         }
     }
@@ -222,6 +229,15 @@ impl Puppet {
                 return "nothing".to_owned();
             }
         }
+    }
+}
+
+/// How a write went.
+fn told(result: Option<Result<usize, Errno>>) -> String {
+    match result {
+        Some(Ok(count)) => format!("wrote {count}"),
+        Some(Err(errno)) => format!("error {errno}"),
+        None => "error nothing held".to_owned(),
     }
 }
 

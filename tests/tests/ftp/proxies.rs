@@ -162,7 +162,7 @@ fn a_header_that_does_not_come_in_time_is_waited_for_no_longer() {
 }
 
 #[test]
-fn connections_that_wait_for_a_header_count_and_end_with_the_server() {
+fn connections_that_wait_for_a_header_are_bounded_and_end_with_the_server() {
     if !root_or_skip("a full lobby") {
         return;
     }
@@ -170,8 +170,8 @@ fn connections_that_wait_for_a_header_count_and_end_with_the_server() {
     site.set("max_sessions = 2").set("workers = 1");
     let mut daemon = Daemon::start(site);
     let waiting = [by_proxy(&daemon, b"PROXY "), by_proxy(&daemon, b"")];
-    let mut third = by_proxy(&daemon, b"");
-    third.expect_reply(&[421]);
+    assert!(by_proxy(&daemon, b"").ends().is_empty());
+    daemon.logged(&["limit", "wait for their PROXY header", "peer=127.0.0.2:"]);
     drop(waiting);
     e2e::until("there is room again", || {
         let mut client = by_proxy(&daemon, LINE);
@@ -180,6 +180,23 @@ fn connections_that_wait_for_a_header_count_and_end_with_the_server() {
     let mut waits = by_proxy(&daemon, b"PROXY ");
     daemon.stop();
     assert!(waits.ends().is_empty());
+}
+
+#[test]
+fn limits_by_address_go_by_the_clients_address() {
+    if !root_or_skip("limits behind a proxy") {
+        return;
+    }
+    let mut site = site();
+    site.set("max_sessions_per_address = 1");
+    let daemon = Daemon::start(site);
+    let from = |last: u8| by_proxy(&daemon, format!("PROXY TCP4 203.0.113.{last} 198.51.100.1 4711 21\r\n").as_bytes());
+    let mut held: Vec<Client> = (1..10).map(from).collect();
+    held.iter_mut().for_each(log_in);
+    from(1).expect_reply(&[421]);
+    daemon.logged(&["limit", "max_sessions_per_address", "peer=203.0.113.1:4711"]);
+    held.remove(0).expect("QUIT", &[221]);
+    e2e::until("there is room again", || (from(1).reply_or_end()?.code == 220).then_some(()));
 }
 
 #[test]

@@ -43,11 +43,14 @@ pub fn settings() -> FtpSettings {
         idle_timeout_secs: 60,
         data_connect_timeout_secs: 60,
         stall_timeout_secs: 60,
+        session_timeout_secs: 0,
         max_login_failures: 3,
         active: true,
         passive_address: None,
         places: Default::default(),
         max_sessions: 100,
+        max_sessions_per_address: 0,
+        address_prefixes: (32, 64),
         sendfile: true,
         splice: true,
         buffer_pool_bytes: 1 << 20,
@@ -70,8 +73,11 @@ impl World {
             .unwrap();
         let nobody = Ids { uid: 65_534, gid: 65_534, groups: Vec::new() };
         let confine = Confine { ids: geteuid().is_root().then_some(nobody), best_effort: false };
-        let start = WorkerStart { build: Build::THIS, confine, worker: WorkerId(1), settings };
+        let start = WorkerStart { build: Build::THIS, confine, worker: WorkerId(1), settings, ledger: (1, 1) };
+        let region = rustix::fs::memfd_create("ledger", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&region, 8192).unwrap();
         monitor.send(&ToWorker::Start(start), &[]).unwrap();
+        monitor.send(&ToWorker::Region(true), &[region.as_fd()]).unwrap();
         assert!(matches!(receive(&mut monitor).record, FromWorker::Ready(_)));
         let (listener, address) = listening();
         let named = Listener { id: ListenerId(1), address };
