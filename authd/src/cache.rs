@@ -20,7 +20,7 @@ use ipc::types::UserName;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::phc::Stored;
+use stored_hash::Stored;
 
 /// Entries of one generation. There are two; when the younger is full, the older is forgotten. So between one and two
 /// times as many credentials are remembered, in at most 2.7 MiB (7/8 of the 32,768 places of 37 bytes a full map has).
@@ -129,7 +129,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phc::Cost;
+    use stored_hash::Cost;
 
     const TTL: Duration = Duration::from_secs(300);
 

@@ -14,13 +14,11 @@ use rustix::{
     process::{DumpableBehavior, Resource, Rlimit},
     termios::{LocalModes, OptionalActions, Termios, isatty, tcgetattr, tcsetattr},
 };
+use stored_hash::{Cost, Stored};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::{
-    phc::{Cost, Stored},
-    verify::{Arena, OutOfMemory},
-};
+use crate::verify::{Arena, OutOfMemory};
 
 /// Why there is no hash.
 #[derive(Debug)]

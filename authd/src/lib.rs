@@ -9,7 +9,7 @@
 //! | [`serve`] | the loop and the links |
 //! | [`checks`] | from a question to its verdict |
 //! | [`queue`], [`pool`] | who is next; the threads that compute |
-//! | [`verify`], [`phc`] | argon2id; stored hashes |
+//! | [`verify`] | argon2id; stored hashes are read by [`stored_hash`] |
 //! | [`users`] | the table |
 //! | [`cache`] | credentials that were right a moment ago |
 //! | [`delay`], [`network`] | repeated failure; what one source is |
@@ -23,7 +23,6 @@ pub mod error;
 pub mod hash_password;
 pub mod network;
 pub mod outlet;
-pub mod phc;
 pub mod pool;
 pub mod queue;
 pub mod serve;

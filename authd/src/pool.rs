@@ -18,11 +18,9 @@ use std::{
 
 use ipc::types::Secret;
 use rustix::event::{EventfdFlags, eventfd};
+use stored_hash::Stored;
 
-use crate::{
-    phc::Stored,
-    verify::{Arena, OutOfMemory},
-};
+use crate::verify::{Arena, OutOfMemory};
 
 /// Most threads.
 pub const MOST: u32 = 64;

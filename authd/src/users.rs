@@ -16,9 +16,8 @@ use ipc::{
     types::{HostName, UserName},
 };
 use rustix::fs::SealFlags;
+use stored_hash::{Cost, Stored, Unusable};
 use zeroize::Zeroize;
-
-use crate::phc::{Cost, Stored, Unusable};
 
 /// Longest table in bytes.
 pub const MAX_BYTES: u64 = 32 << 20;

@@ -8,7 +8,7 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::phc::{Cost, Stored};
+use stored_hash::{Cost, Stored};
 
 /// Longest digest a stored hash has, in bytes.
 const MAX_DIGEST: usize = 64;
@@ -48,7 +48,7 @@ impl Arena {
 
     /// Fills `digest` with the hash of `password`. Leaves traces: call [`Arena::wipe`].
     pub fn compute(&mut self, cost: Cost, password: &[u8], salt: &[u8], digest: &mut [u8]) -> Result<(), OutOfMemory> {
-        // Costs, salts and digests come from phc.rs, whose ranges are narrower than the library's, and passwords are
+        // Costs, salts and digests come from `stored_hash`, whose ranges are narrower than the library's, and passwords are
         // short: what can still fail is memory.
         let failed = OutOfMemory { wanted: cost.memory };
         let params = Params::new(cost.memory, cost.passes, cost.lanes, Some(digest.len())).map_err(|_| failed)?;

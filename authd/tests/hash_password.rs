@@ -9,13 +9,13 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use authd::phc::{Cost, Stored};
 use harness::{Authd, PLAIN, account};
 use ipc::link::worker_authd::Outcome::{Accepted, Rejected};
 use rustix::{
     fs::{Mode, OFlags},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
+use stored_hash::{Cost, Stored};
 
 fn program() -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_caisson-authd"));

@@ -12,12 +12,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ipc", &[]),
     ("sandbox", &[]),
     ("kernels", &[]),
+    ("stored-hash", &[]),
     ("monitor", &["ipc", "sandbox"]),
     ("broker", &["ipc", "sandbox"]),
-    ("config", &["ipc", "sandbox"]),
+    ("config", &["ipc", "sandbox", "stored-hash"]),
     ("ctl", &["ipc"]),
     ("worker", &["ipc", "sandbox", "kernels"]),
-    ("authd", &["ipc", "sandbox", "kernels"]),
+    ("authd", &["ipc", "sandbox", "kernels", "stored-hash"]),
 ];
 
 /// Crates that only some processes may link, by what a flaw in them would reach.
@@ -123,7 +124,9 @@ fn unsafe_code_stands_only_in_the_named_files() {
 
 #[test]
 fn every_crate_but_sandbox_and_kernels_forbids_unsafe_code() {
-    for dir in ["ipc", "monitor", "monitor/broker", "monitor/config", "monitor/ctl", "worker", "authd"] {
+    for dir in
+        ["ipc", "monitor", "monitor/broker", "monitor/config", "monitor/ctl", "worker", "authd", "authd/stored-hash"]
+    {
         let lib = fs::read_to_string(root().join(dir).join("src/lib.rs")).unwrap();
         assert!(lib.contains("#![forbid(unsafe_code)]"), "{dir}");
     }

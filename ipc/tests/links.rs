@@ -54,6 +54,7 @@ fn line() -> LogRecord {
 
 fn ftp_settings() -> monitor_worker::FtpSettings {
     monitor_worker::FtpSettings {
+        log_level: Level::Debug,
         banner: Blob::new(&[b'b'; 1024]).unwrap(),
         login_timeout_secs: 1,
         idle_timeout_secs: 2,
@@ -198,7 +199,11 @@ fn from_config() -> Vec<monitor_config::FromConfig> {
     let weaker = Blob::new(&[b'w'; 1024]).unwrap();
     vec![
         FromConfig::UsersFile("/etc/caisson/users.toml".into()),
-        FromConfig::Done(Box::new(Loaded { config: configuration(), weaker })),
+        FromConfig::Done(Box::new(Loaded {
+            config: configuration(),
+            weaker,
+            warnings: vec![Blob::new(b"home").unwrap(); WARNINGS],
+        })),
         FromConfig::Refused(Blob::new(&[b'r'; 2048]).unwrap()),
     ]
 }

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use kernels::dispatch::Variant;
-use kernels::{adler32, crc32c, crlf_to_lf, ct_eq, find_byte, find_crlf, lf_to_crlf};
+use kernels::{adler32, crc32c, crlf_to_lf, find_byte, find_crlf, lf_to_crlf};
 
 const SIZES: [(&str, usize); 3] = [("64 B", 64), ("4 KiB", 4 << 10), ("1 MiB", 1 << 20)];
 const ROUNDS: usize = 50;
@@ -20,7 +20,6 @@ fn main() {
     for (name, size) in SIZES {
         let zeros = vec![0; size];
         let noise = noise(size);
-        let copy = noise.clone();
         let lf = text(size, b"\n");
         let crlf = text(size, b"\r\n");
         let mut room = vec![0; 2 * size + 1];
@@ -34,9 +33,6 @@ fn main() {
         }
         if run("find_crlf") {
             print(&row("find_crlf"), size, find_crlf::variants(), |f| f(black_box(&line)).unwrap());
-        }
-        if run("ct_eq") {
-            print(&row("ct_eq"), size, ct_eq::variants(), |f| f(black_box(&noise), black_box(&copy)).into());
         }
         if run("crc32c") {
             print(&row("crc32c"), size, crc32c::variants(), |f| f(0, black_box(&noise)) as usize);

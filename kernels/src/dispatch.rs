@@ -10,7 +10,7 @@
 
 use std::sync::LazyLock;
 
-use crate::{adler32, crc32c, crlf_to_lf, ct_eq, find_byte, find_crlf, lf_to_crlf};
+use crate::{adler32, crc32c, crlf_to_lf, find_byte, find_crlf, lf_to_crlf};
 
 /// One implementation of a kernel.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,6 @@ impl<F> Variant<F> {
 pub(crate) struct Picked {
     pub(crate) find_byte: find_byte::Run,
     pub(crate) find_crlf: find_crlf::Run,
-    pub(crate) ct_eq: ct_eq::Run,
     pub(crate) crc32c: crc32c::Run,
     pub(crate) adler32: adler32::Run,
     pub(crate) lf_to_crlf: lf_to_crlf::Run,
@@ -43,7 +42,6 @@ pub(crate) struct Picked {
 pub(crate) const BASELINE: Picked = Picked {
     find_byte: find_byte::BASELINE.run,
     find_crlf: find_crlf::BASELINE.run,
-    ct_eq: ct_eq::BASELINE.run,
     crc32c: crc32c::SCALAR.run,
     adler32: adler32::SCALAR.run,
     lf_to_crlf: lf_to_crlf::BASELINE.run,
@@ -55,7 +53,6 @@ pub(crate) fn picked() -> &'static Picked {
     static PICKED: LazyLock<Picked> = LazyLock::new(|| Picked {
         find_byte: fastest(&find_byte::variants(), BASELINE.find_byte),
         find_crlf: fastest(&find_crlf::variants(), BASELINE.find_crlf),
-        ct_eq: fastest(&ct_eq::variants(), BASELINE.ct_eq),
         crc32c: fastest(&crc32c::variants(), BASELINE.crc32c),
         adler32: fastest(&adler32::variants(), BASELINE.adler32),
         lf_to_crlf: fastest(&lf_to_crlf::variants(), BASELINE.lf_to_crlf),

@@ -6,7 +6,6 @@
 //! | [`lf_to_crlf()`], [`crlf_to_lf()`] | FTP TYPE A, both ways | SSE2, AVX2 | NEON |
 //! | [`crc32c()`] | checksums | SSE4.2 + PCLMULQDQ | CRC + PMULL |
 //! | [`adler32()`] | weak checksums | AVX2 | NEON |
-//! | [`ct_eq()`] | comparing digests and tokens | SSE2 | NEON |
 //!
 //! Each kernel is a folder. `scalar.rs` is plain Rust, always built, and defines the result; the
 //! assembly in `asm/<arch>/<kernel>.S` must agree with it for every input (`tests/agree.rs`), and
@@ -33,7 +32,6 @@ compile_error!("the assembly is for 64-bit little-endian Linux: build kernels wi
 pub mod adler32;
 pub mod crc32c;
 pub mod crlf_to_lf;
-pub mod ct_eq;
 pub mod dispatch;
 pub mod find_byte;
 pub mod find_crlf;
@@ -42,7 +40,6 @@ pub mod lf_to_crlf;
 pub use adler32::adler32;
 pub use crc32c::crc32c;
 pub use crlf_to_lf::crlf_to_lf;
-pub use ct_eq::ct_eq;
 pub use find_byte::{find_byte, find_newline};
 pub use find_crlf::find_crlf;
 pub use lf_to_crlf::lf_to_crlf;

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 use guard::Guarded;
 use kernels::dispatch::Variant;
-use kernels::{Converted, adler32, crc32c, crlf_to_lf, ct_eq, find_byte, find_crlf, lf_to_crlf};
+use kernels::{Converted, adler32, crc32c, crlf_to_lf, find_byte, find_crlf, lf_to_crlf};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -97,31 +97,6 @@ fn find_crlf_sees_the_first_pair_wherever_it_stands() {
                 assert_eq!((f.run)(hay), Some(at), "{} {len}", f.name);
             }
             assert_eq!(kernels::find_crlf(hay), Some(at));
-        }
-    }
-}
-
-#[test]
-fn ct_eq_sees_every_bit_that_differs() {
-    let mut other = Guarded::new();
-    for len in 0..=LONGEST {
-        let bytes = noise(len, 1);
-        everywhere(&bytes, 0x55, |a| {
-            let b = other.end(len);
-            b.copy_from_slice(&bytes);
-            for f in ct_eq::variants() {
-                assert!((f.run)(a, b), "{} {len}", f.name);
-                assert!(len == 0 || !(f.run)(a, &b[..len - 1]) && !(f.run)(&a[1..], b));
-            }
-        });
-        let (a, b) = (&bytes, other.start(len));
-        b.copy_from_slice(a);
-        for bit in 0..8 * len {
-            b[bit / 8] ^= 1 << (bit % 8);
-            for f in ct_eq::variants() {
-                assert!(!(f.run)(a, b) && !(f.run)(b, a), "{} {len} bit {bit}", f.name);
-            }
-            b[bit / 8] ^= 1 << (bit % 8);
         }
     }
 }

@@ -29,6 +29,8 @@ const NOBODY: u32 = 65_534;
 /// Every account by name.
 pub(crate) type Users = BTreeMap<UserName, User>;
 pub(crate) type ConfigChild = Child<ToConfig, FromConfig>;
+/// What a reading came to; the error is one line.
+pub(crate) type Outcome = Result<Fresh, String>;
 
 /// A configuration that may be taken over.
 #[derive(Debug)]
@@ -38,6 +40,7 @@ pub(crate) struct Fresh {
     /// The table of names and hashes, for authd: root never looks into it.
     pub hashes: OwnedFd,
     pub weaker: String,
+    pub warnings: Vec<Blob<512>>,
 }
 
 /// Starts caisson-config on the file; events of its link carry `id`.
@@ -55,7 +58,7 @@ pub(crate) fn start(m: &Monitor, id: u32) -> Result<ConfigChild, String> {
 }
 
 /// Takes what it has said; `None`: it is not done.
-pub(crate) fn hear(child: &mut ConfigChild) -> Option<Result<Fresh, String>> {
+pub(crate) fn hear(child: &mut ConfigChild) -> Option<Outcome> {
     while let Some(received) = child.recv() {
         match judge(child, received) {
             Ok(None) => {}
@@ -66,10 +69,7 @@ pub(crate) fn hear(child: &mut ConfigChild) -> Option<Result<Fresh, String>> {
     None
 }
 
-fn judge(
-    child: &mut ConfigChild,
-    Received { record, fds }: Received<FromConfig>,
-) -> Result<Option<Result<Fresh, String>>, Breach> {
+fn judge(child: &mut ConfigChild, Received { record, fds }: Received<FromConfig>) -> Result<Option<Outcome>, Breach> {
     of_config(&record).permit(child.ready, false)?;
     match record {
         FromConfig::UsersFile(path) => match open(&path, "users_file") {
@@ -89,13 +89,13 @@ fn judge(
 }
 
 /// Reads the accounts, and checks all.
-fn take(Loaded { config, weaker }: Loaded, fds: Vec<OwnedFd>) -> Result<Fresh, String> {
+fn take(Loaded { config, weaker, warnings }: Loaded, fds: Vec<OwnedFd>) -> Outcome {
     let fail = |what: String| format!("caisson-config gave {what}");
     let [accounts, hashes] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| fail("no tables".to_owned()))?;
     let accounts: Vec<Account> = table::read(accounts, MOST_USERS).map_err(|e| fail(e.to_string()))?;
     let users = accounts.into_iter().map(|account| (account.name, account.user)).collect();
     check(&config, &users).map_err(|what| fail(what.to_owned()))?;
-    Ok(Fresh { config, users, hashes, weaker: weaker.to_string() })
+    Ok(Fresh { config, users, hashes, weaker: weaker.to_string(), warnings })
 }
 
 /// Checks what root has to see to, whoever has checked it before. The error names what is wrong.

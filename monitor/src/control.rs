@@ -80,8 +80,7 @@ pub(crate) fn accept(m: &mut Monitor) {
     if !admin || control.clients.len() >= CLIENTS {
         return;
     }
-    let peer = Channel::from_fd(client).and_then(|link| Peer::new(link, &m.epoll, id));
-    if let Ok(peer) = peer {
+    if let Ok(peer) = Channel::from_fd(client).and_then(|link| Peer::new(link, &m.epoll, id)) {
         control.clients.insert(id, peer);
     }
 }

@@ -216,15 +216,13 @@ impl Monitor {
             FromWorker::SessionEnded(session) => self.holds(id, |sessions| sessions.may_end(*session)),
             _ => false,
         };
-        let Some(worker) = self.workers.get_mut(&id) else { return Ok(()) };
-        table::of_worker(&received.record).permit(worker.child.ready, vouched)?;
+        let Some(Worker { child, .. }) = self.workers.get_mut(&id) else { return Ok(()) };
+        table::of_worker(&received.record).permit(child.ready, vouched)?;
         match received.record {
-            FromWorker::Ready(ready) => worker.child.is_ready(&ready, &mut self.log),
-            FromWorker::CannotStart(last) => worker.child.kill(&last.why.to_string()),
-            FromWorker::Log(record) => self.log.child(&worker.child.name, &mut worker.child.gate, &record),
-            FromWorker::Lines(v) => {
-                v.iter().for_each(|r| self.log.child(&worker.child.name, &mut worker.child.gate, r))
-            }
+            FromWorker::Ready(ready) => child.is_ready(&ready, &mut self.log),
+            FromWorker::CannotStart(last) => child.kill(&last.why.to_string()),
+            FromWorker::Log(record) => self.log.child(&child.name, &mut child.gate, &record),
+            FromWorker::Lines(v) => v.iter().for_each(|record| self.log.child(&child.name, &mut child.gate, record)),
             FromWorker::PassivePool(ask) => answer::answer_passive_pool(self, id, ask)?,
             FromWorker::ConnectBack(ask) => answer::answer_connect_back(self, id, ask, &received.fds),
             FromWorker::SessionEnded(session) => answer::answer_session_ended(self, id, session),

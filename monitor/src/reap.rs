@@ -76,11 +76,7 @@ fn broker_died(m: &mut Monitor, id: BrokerId, status: WaitStatus) {
 }
 
 /// How a child ended, in words of the log.
-pub(crate) fn obituary<Out: Record, In: Record>(
-    child: &mut Child<Out, In>,
-    status: WaitStatus,
-    sessions: usize,
-) -> String {
+pub(crate) fn obituary(child: &mut Child<impl Record, impl Record>, status: WaitStatus, sessions: usize) -> String {
     let how = match (status.terminating_signal(), status.exit_status()) {
         (Some(signal), _) => format!("signal {signal}"),
         (None, status) => format!("exit status {}", status.unwrap_or(-1)),
@@ -91,7 +87,7 @@ pub(crate) fn obituary<Out: Record, In: Record>(
 }
 
 /// Starts authd or a worker again, at once if it is the first time; while all are starting, that ends the start instead.
-fn again<Out: Record, In: Record>(m: &mut Monitor, slot: usize, dead: &Child<Out, In>, obituary: &str) {
+fn again(m: &mut Monitor, slot: usize, dead: &Child<impl Record, impl Record>, obituary: &str) {
     match m.stage {
         Stage::Starting => {
             let why = dead.reason.clone().unwrap_or_else(|| obituary.to_owned());

@@ -7,12 +7,12 @@
 use std::time::Duration;
 
 use ipc::link::log::{Event, Level};
-use ipc::link::monitor_config::Config;
+use ipc::link::monitor_config::{Config, WARNINGS};
 use ipc::link::{monitor_authd::ToAuthd, monitor_worker::ToWorker};
 use ipc::types::{ListenerId, UserName};
 use rustix::process::WaitStatus;
 
-use crate::config::{self, ConfigChild, Fresh};
+use crate::config::{self, ConfigChild, Fresh, Outcome};
 use crate::listen::{self, Listening};
 use crate::monitor::{Monitor, Stage};
 use crate::{children, control, reap, timer::Alarm};
@@ -28,7 +28,7 @@ pub(crate) struct Reloads {
     /// Somebody asked meanwhile, when the files may have been read already: once more, for these clients.
     again: Option<Vec<u32>>,
     /// What the start waits for.
-    pub first: Option<Result<Fresh, String>>,
+    pub first: Option<Outcome>,
 }
 
 /// caisson-config at work, until it has been reaped.
@@ -37,14 +37,14 @@ pub(crate) struct Reading {
     /// What epoll calls its link.
     pub id: u32,
     pub child: ConfigChild,
-    outcome: Option<Result<Fresh, String>>,
+    outcome: Option<Outcome>,
     /// Clients of the control socket that wait for it.
     clients: Vec<u32>,
 }
 
 impl Reading {
     /// Nothing more is wanted of it.
-    fn end(&mut self, outcome: Result<Fresh, String>) {
+    fn end(&mut self, outcome: Outcome) {
         self.outcome.get_or_insert(outcome);
         self.child.kill("is done");
     }
@@ -101,7 +101,7 @@ pub(crate) fn died(m: &mut Monitor, status: WaitStatus) {
     finish(m, &reading.clients, outcome);
 }
 
-fn finish(m: &mut Monitor, clients: &[u32], outcome: Result<Fresh, String>) {
+fn finish(m: &mut Monitor, clients: &[u32], outcome: Outcome) {
     let done = match m.stage {
         Stage::Starting => return m.reloads.first = Some(outcome),
         Stage::Stopping => Err("stopping".to_owned()),
@@ -118,7 +118,7 @@ fn finish(m: &mut Monitor, clients: &[u32], outcome: Result<Fresh, String>) {
 
 /// Takes a configuration over: also the first one, when there is nobody yet to be told.
 pub(crate) fn swap(m: &mut Monitor, fresh: Fresh) -> Result<(), String> {
-    let Fresh { config: mut new, users, hashes, weaker } = fresh;
+    let Fresh { config: mut new, users, hashes, weaker, warnings } = fresh;
     let table = hashes.try_clone().map_err(|e| format!("dup: {e}"))?;
     let bound = bind_new(m, &new)?;
     // Nothing below can fail.
@@ -129,8 +129,9 @@ pub(crate) fn swap(m: &mut Monitor, fresh: Fresh) -> Result<(), String> {
     }
     m.config = new;
     m.hashes = Some(hashes);
-    m.log.least = m.config.log_level;
+    m.log.least = m.config.ftp.log_level;
     m.log.note_weaker(&weaker);
+    warnings.iter().take(WARNINGS).for_each(|w| m.log.own(Level::Warning, Event::Process, w.to_string()));
     swap_listeners(m, bound);
     if let Some(authd) = m.authd.as_mut() {
         authd.send(ToAuthd::Settings(m.config.authd), Vec::new());

@@ -96,6 +96,7 @@ fn configure(m: &mut Monitor, check: bool) -> Result<(), String> {
     let fresh = m.reloads.first.take().unwrap_or_else(|| Err(STOPPED.to_owned()))?;
     if check {
         let (file, listeners, users) = (m.file.display(), fresh.config.listen.len(), fresh.users.len());
+        fresh.warnings.iter().for_each(|warning| eprintln!("{file}: warning: {warning}"));
         println!("{file}: {listeners} listeners, {users} users: valid");
         return Ok(());
     }

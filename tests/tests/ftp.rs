@@ -8,6 +8,7 @@ mod ftp {
     mod data;
     mod files;
     mod hosts;
+    mod in_flight;
     mod lines;
     mod listings;
     mod login;

@@ -93,13 +93,18 @@ fn a_missing_configuration_or_users_file_is_named() {
 }
 
 #[test]
-fn a_users_file_that_others_may_write_or_own_is_refused() {
+fn a_users_file_that_others_may_write_read_or_own_is_refused() {
     if !root_or_skip("users file modes") {
         return;
     }
     let site = written();
     fs::set_permissions(site.users(), fs::Permissions::from_mode(0o660)).expect("chmod");
     assert_names(&fails(site), &["users.toml", "chmod go-w"]);
+    for mode in [0o644, 0o604] {
+        let site = written();
+        fs::set_permissions(site.users(), fs::Permissions::from_mode(mode)).expect("chmod");
+        assert_names(&fails(site), &["users.toml", &format!("mode {mode:04o}"), "chmod o-r", "users_file"]);
+    }
     let site = written();
     site::give(&site.users(), 61_811);
     assert_names(&fails(site), &["users.toml", "61811", "chown"]);
@@ -189,8 +194,9 @@ fn one_wrong_account_is_named_and_nothing_is_loaded() {
         (("name = \"bob\"", "name = \"b/b\""), &["name"]),
         (
             ("m=19456,t=2,p=1$Y2Fpc3Nvbi1zYWx0LWJi", "m=8,t=1,p=1$Y2Fpc3Nvbi1zYWx0LWJi"),
-            &["password", "hash the password"],
+            &["password", "m (memory in KiB)", "hash-password"],
         ),
+        (("m=19456", "m=+19456"), &["password", "m (memory in KiB)", "hash-password"]),
         (("permissions", "permission"), &["permission", "permissions"]),
     ] {
         let site = written();
@@ -306,6 +312,35 @@ fn checking_only_binds_nothing_and_judges_everything() {
     let ended = checked(&site);
     assert_eq!(ended.status.code(), Some(1));
     assert_names(&String::from_utf8_lossy(&ended.stderr), &["workerz", "workers", "caisson.toml:"]);
+}
+
+#[test]
+fn what_is_valid_and_will_not_work_is_warned_of() {
+    if !root_or_skip("warnings") {
+        return;
+    }
+    let mut site = Site::new();
+    let home = site.dir.join("not-made-yet");
+    site.account_mut("alice").home = home.clone();
+    site.set("max_sessions = 1000000");
+    site.write();
+    let ended = checked(&site);
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stdout).ends_with(": valid\n"), "{ended:?}");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let home = home.display().to_string();
+    let missing = ["home of account", "alice", "does not exist", &home];
+    let descriptors = ["max_sessions", "RLIMIT_NOFILE", "LimitNOFILE=", "ulimit -n"];
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert_names(&said, &missing);
+    assert_names(&said, &descriptors);
+    let daemon = Daemon::start(site);
+    for words in [&missing[..], &descriptors] {
+        assert!(daemon.logged(words).contains("warning monitor: process "));
+    }
+    // Whose home is there is served.
+    daemon.login("bob").in_step();
+    assert!(!daemon.log().contains("\"bob\" does not exist"));
 }
 
 fn checked(site: &Site) -> Output {

@@ -341,10 +341,8 @@ impl Worker {
             }
             ToWorker::CloseListener(id) => self.listeners.close(id, &self.hub.registry),
             ToWorker::Settings(settings) => {
-                self.hub.tools.obey(&settings);
                 self.hub.ledger.obey(&settings, self.sessions.iter().map(|(_, session)| session.address()));
                 self.hub.obey(settings);
-                self.hub.due_at(self.hub.now);
             }
             ToWorker::PassivePool(reply) => {
                 let arrived = self.hub.pool.arrived(reply.listener, fds, self.hub.now);

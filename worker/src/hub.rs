@@ -148,7 +148,6 @@ impl Hub {
             brokers: Brokers::default(),
             pool: Pool::default(),
             tools: Tools::new(&settings),
-            settings: FtpSettings::default(),
             places: Places::default(),
             ledger,
             log: Log::default(),
@@ -157,6 +156,7 @@ impl Hub {
             input: vec![0; QUEUE_BYTES],
             queue: Vec::with_capacity(QUEUE_BYTES + 4),
             out: Out::default(),
+            settings: FtpSettings::default(),
             late: Vec::new(),
             share: TURN,
             now: 0,
@@ -168,15 +168,6 @@ impl Hub {
         };
         hub.obey(settings);
         hub
-    }
-
-    /// Settings as they are from now on.
-    pub fn obey(&mut self, settings: FtpSettings) {
-        match Places::unpack(&settings.places) {
-            Ok(places) => self.places = places,
-            Err(breach) => self.fatal = Some(format!("link to the monitor: places: {breach}")),
-        }
-        self.settings = settings;
     }
 
     /// Looks at the clock: once a turn.
@@ -197,7 +188,21 @@ impl Hub {
 
     /// A line for the log.
     pub fn log(&mut self, level: Level, event: Event, session: Option<SessionId>, text: std::fmt::Arguments<'_>) {
-        self.log.add(level, event, session, text, self.now);
+        if level <= self.out.log_level {
+            self.log.add(level, event, session, text, self.now);
+        }
+    }
+
+    /// New settings: of caisson.toml(5), at the start and after a reload.
+    pub fn obey(&mut self, settings: FtpSettings) {
+        self.tools.obey(&settings);
+        self.out.log_level = settings.log_level;
+        match Places::unpack(&settings.places) {
+            Ok(places) => self.places = places,
+            Err(breach) => self.fatal = Some(format!("link to the monitor: places: {breach}")),
+        }
+        self.settings = settings;
+        self.due_at(self.now);
     }
 
     /// Watches a descriptor, or changes what it is watched for.

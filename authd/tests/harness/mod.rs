@@ -9,10 +9,7 @@ use std::{
     time::Duration,
 };
 
-use authd::{
-    phc::{Cost, Stored},
-    verify::Arena,
-};
+use authd::verify::Arena;
 use ipc::{
     Channel, RecvError,
     link::{
@@ -28,6 +25,7 @@ use rustix::{
     fs::{MemfdFlags, SealFlags},
     net::sockopt::{Timeout, set_socket_timeout},
 };
+use stored_hash::{Cost, Stored};
 
 /// As cheap as a stored hash may be.
 pub const CHEAP: Cost = Cost { memory: 19_456, passes: 2, lanes: 1 };

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Confine, log::Level, monitor_authd::AuthdSettings, monitor_worker::FtpSettings};
+use super::{Confine, monitor_authd::AuthdSettings, monitor_worker::FtpSettings};
 use crate::Channel;
 use crate::call::{NONE, ONE, Record};
 use crate::types::{Blob, Build, Ids, Permissions, UserName};
@@ -53,7 +53,12 @@ pub struct Loaded {
     pub config: Config,
     /// What could not be enforced, as in [`super::Ready`].
     pub weaker: Blob<1024>,
+    /// What is right and will not work as it stands, a line each; at most [`WARNINGS`].
+    pub warnings: Vec<Blob<512>>,
 }
+
+/// Most warnings of a reading.
+pub const WARNINGS: usize = 7;
 
 /// Everything caisson.toml(5) says, with defaults filled in. Fields are named after keywords.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +67,6 @@ pub struct Config {
     /// 1 to 16.
     pub listen: Vec<Listen>,
     pub fixed: Fixed,
-    pub log_level: Level,
     pub allow_root_accounts: bool,
     pub umask: u16,
     pub passive_ports: Ports,

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CannotStart, Confine, Ready, log::LogRecord};
+use super::{CannotStart, Confine, Ready, log::Level, log::LogRecord};
 use crate::call::{Call, NONE, ONE, Record, UP_TO_ONE};
 use crate::types::{Blob, BrokerId, Build, ListenerId, Port, SessionId, WorkerId};
 use crate::{Channel, MAX_FDS};
@@ -61,6 +61,8 @@ pub struct WorkerStart {
 /// Settings of caisson.toml(5) that a worker of role `ftp` obeys. Times in seconds, 0 is off.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FtpSettings {
+    /// `log_level`: lines below it need not be sent.
+    pub log_level: Level,
     /// `banner`: text of the 220 greeting, printable, lines joined by `\n`.
     pub banner: Blob<1024>,
     /// `login_timeout_secs`.

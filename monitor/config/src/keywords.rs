@@ -4,7 +4,7 @@
 
 use ipc::types::HostName;
 
-use crate::value::{absolute, address, banner, gid, gids, hosts, level, networks, permissions, phc, ports, set, uid};
+use crate::value::{absolute, address, banner, gid, gids, hash, hosts, level, networks, permissions, ports, set, uid};
 use crate::{Entry, Part, Settings};
 
 /// A keyword of a section that is read into a `T`.
@@ -77,7 +77,7 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "sandbox",               "\"required\"", Text("\"required\" or \"best-effort\"", |c, v| set(&mut c.config.fixed.best_effort, enforcement(v)))),
     word("", "control_socket",        "\"/run/caisson/control.sock\"", Text("a string, an absolute path, or empty for none", |c, v| set(&mut c.config.fixed.control_socket, if v.is_empty() { Some(None) } else { absolute(v).map(Some) }))),
     word("", "program_dir",           UNSET,     Text(PATH, |c, v| set(&mut c.config.fixed.program_dir, absolute(v).map(Some)))),
-    word("", "log_level",             "\"info\"", Text("\"error\" or \"warning\" or \"info\" or \"debug\"", |c, v| set(&mut c.config.log_level, level(v)))),
+    word("", "log_level",             "\"info\"", Text("\"error\" or \"warning\" or \"info\" or \"debug\"", |c, v| set(&mut c.config.ftp.log_level, level(v)))),
     word("", "allow_root_accounts",   "false",   Flag(|c, on| c.config.allow_root_accounts = on)),
     word("", "umask",                 "0o022",   Number(0, 0o777, |c, n| c.config.umask = n as u16)),
     word("", "banner",                "\"Caisson\"", Text(BANNER, |c, v| set(&mut c.config.ftp.banner, banner(v)))),
@@ -125,7 +125,7 @@ pub const REPEATED: &[Keyword<Part>] = &[
 #[rustfmt::skip]
 pub const USER: &[Keyword<Entry>] = &[
     word("user", "name",              REQUIRED,  Text("a string of 1 to 64 bytes without control bytes, / and :", |e, v| set(&mut e.name, ipc::types::UserName::new(v.as_bytes()).map(Some)))),
-    word("user", "password",          UNSET,     Text("a string, an argon2id hash in PHC form", |e, v| set(&mut e.account.hash, Some(phc(v)?)))),
+    word("user", "password",          UNSET,     Text("a string, an argon2id hash in PHC form", |e, v| set(&mut e.account.hash, Some(hash(v)?)))),
     word("user", "home",              REQUIRED,  Text(PATH, |e, v| set(&mut e.account.user.home, absolute(v)))),
     word("user", "uid",               REQUIRED,  Id(UID, |e, v| set(&mut e.uid, Some(uid(v)?)))),
     word("user", "gid",               UNSET,     Id(GID, |e, v| set(&mut e.gid, Some(gid(v)?)))),

@@ -6,11 +6,12 @@
 //! root links neither that nor the TOML parser. Reads from: two descriptors the monitor opened. Trusts: the admin who wrote them.
 //!
 //! `keywords.rs` is the table everything derives from; `parse.rs` walks a file along it; `value.rs` reads single values;
-//! `check.rs` judges the whole; `table.rs` writes the accounts down.
+//! `check.rs` judges the whole, `doubts.rs` warns of what is right and will not work; `table.rs` writes the accounts down.
 //! Not here: who may write the files (monitor/src/config.rs), and binding or swapping what is configured (monitor/src/reload.rs).
 #![forbid(unsafe_code)]
 
 mod check;
+mod doubts;
 mod keywords;
 mod parse;
 mod table;
@@ -21,6 +22,7 @@ use std::fs::File;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,6 +31,8 @@ use ipc::link::Confine;
 use ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
 use ipc::types::{Blob, HostName, Network, UserName};
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
+
+use crate::doubts::Doubts;
 
 pub use check::{accounts, settings};
 pub use keywords::{CONFIG, Keyword, Kind, REPEATED, REQUIRED, UNSET, USER};
@@ -120,17 +124,20 @@ fn read(link: &mut ConfigEnd) -> Result<(Loaded, [OwnedFd; 2]), String> {
         return Err("caisson-config: Start comes first".to_owned());
     };
     let root = confine.ids.is_some();
-    let weaker = confined(confine)?;
+    let (weaker, doubts) = confined(confine)?;
     let source = read_file(config, String::from_utf8_lossy(file.as_bytes()).into_owned(), "-f")?;
     let settings = settings(&source, root)?;
     link.send(&FromConfig::UsersFile(settings.users_file.clone()), &[]).map_err(|e| format!("the link: {e:?}"))?;
     let (ToConfig::Users, users) = receive(link)? else {
         return Err("caisson-config: Users follows UsersFile".to_owned());
     };
-    let users = read_file(users, settings.users_file.display().to_string(), "users_file")?;
+    let name = settings.users_file.display().to_string();
+    let users = hidden(users).map_err(|why| format!("{name}: {why} (named by users_file)"))?;
+    let users = read_file(users, name, "users_file")?;
     let users = accounts(&users, &source, &settings)?;
     let tables = table::tables(&users).map_err(|e| format!("memfd: {e}"))?;
-    Ok((Loaded { config: settings.config, weaker: Blob::cut(weaker.as_bytes()) }, tables))
+    let warnings = doubts.about(&settings, &users);
+    Ok((Loaded { config: settings.config, weaker: Blob::cut(weaker.as_bytes()), warnings }, tables))
 }
 
 /// The next record with its descriptor; the link has checked that there is exactly one.
@@ -139,16 +146,27 @@ fn receive(link: &mut ConfigEnd) -> Result<(ToConfig, OwnedFd), String> {
     Ok((record, fds.pop().ok_or("caisson-config: no descriptor")?))
 }
 
-/// What could not be enforced.
-fn confined(confine: Confine) -> Result<String, String> {
+/// What could not be enforced, and what was to be prepared before.
+fn confined(confine: Confine) -> Result<(String, Doubts), String> {
     let ids = confine.ids.map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups });
     let enforcement = if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
     let order = Confinement { role: Role::Config, ids, root: Root::Keep, rights: Rights::NONE, enforcement };
     let confined = sandbox::confine(&order).map_err(|e| e.to_string())?;
     // Modules of the name service are loaded now, for nothing becomes executable after the seal.
     value::load_name_service();
+    let doubts = Doubts::new().map_err(|e| format!("caisson-config: a thread: {e}"))?;
     let report = confined.seal().map_err(|e| e.to_string())?;
-    Ok(report.weaker.join("; "))
+    Ok((report.weaker.join("; "), doubts))
+}
+
+/// Refuses a file that everybody on the machine may read: whoever has a hash can try passwords on it for as long as they like.
+/// Its group may read it, as with shadow(5): who that is, the admin has said.
+fn hidden(file: OwnedFd) -> Result<OwnedFd, String> {
+    let file = File::from(file);
+    match file.metadata().map_err(|e| e.to_string())?.mode() & 0o7777 {
+        mode if mode & 0o004 != 0 => Err(format!("mode {mode:04o} lets everybody read password hashes; chmod o-r")),
+        _ => Ok(file.into()),
+    }
 }
 
 /// The text of a file the monitor has opened; `setting` names it.

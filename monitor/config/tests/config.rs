@@ -207,7 +207,10 @@ fn one_wrong_account_and_none_is_loaded() {
             "14:10: user.groups: the system has no group \"no-such-group\"",
         ),
         (&account("bob", "uid = 4711"), "duplicate key"),
-        (&account("bob", "").replace("m=65536", "m=8"), "10:12: user.password: its cost"),
+        (
+            &account("bob", "").replace("m=65536", "m=8"),
+            "10:12: user.password: expected an argon2id hash: m (memory in KiB) must be 19456 to 1048576; make one with",
+        ),
         (&account("bob", "").replace("uid = ", "uid = \"no-such-user\" # "), "11:7: user.uid: the system has no user"),
     ] {
         let got = wrong_users(&format!("{good}{bad}"));
@@ -235,6 +238,34 @@ fn more_sections_than_workers_can_be_told_of_are_refused() {
     let many = |count| (0..count).map(host).collect::<String>();
     assert!(Files::new(&many(15), "").load().is_ok());
     assert!(wrong(&many(16)).contains("together take more than 16384 bytes"));
+}
+
+#[test]
+fn a_hash_that_authd_would_refuse_is_refused_here_with_its_place() {
+    let salt = "c2FsdHNhbHRzYWx0c2FsdA";
+    for (from, to, why) in [
+        ("m=65536", "m=+65536", "m (memory in KiB)"),
+        ("m=65536", "m=065536", "m (memory in KiB)"),
+        ("m=65536", "m=19455", "m (memory in KiB)"),
+        ("m=65536", "m=4294967296", "m (memory in KiB)"),
+        ("t=3", "t=03", "t (passes)"),
+        ("p=1", "p=1,keyid=AA", "p (lanes)"),
+        ("v=19", "v=16", "v=19"),
+        // One character more than whole bytes need; bits behind the last byte; padding; too long; too short.
+        (salt, "c2FsdHNhbHRzYWx0c", "the salt is not unpadded base64"),
+        (salt, "c2FsdHNhbHRzYWx0c2FsdB", "the salt is not unpadded base64"),
+        (salt, "c2FsdHNhbHRzYWx0c2FsdA==", "the salt is not unpadded base64"),
+        (salt, &"YWFh".repeat(17), "needs a salt of 8 to 48"),
+        (salt, "YWFh", "needs a salt of 8 to 48"),
+        ("password = \"", "password = \" ", "begins with $argon2id$"),
+    ] {
+        let user = account("alice", "");
+        assert!(user.contains(from) && Files::new("", &user).load().is_ok());
+        let got = wrong_users(&user.replace(from, to));
+        assert!(got.starts_with("users.toml:3:12: user.password: expected an argon2id hash: "), "{to}: {got}");
+        assert!(got.contains(why) && got.ends_with("; make one with caissonctl hash-password"), "{to}: {got}");
+        assert!(!got.contains("YcUdS5"), "{got}");
+    }
 }
 
 #[test]

@@ -31,11 +31,9 @@ pub(crate) fn release(m: &mut Monitor, worker: WorkerId, id: BrokerId, linked: b
     if linked {
         broker.child.send(ToBroker::DropWorker(worker), Vec::new());
     }
-    if idle {
-        let waited_for = broker.idle_since.replace(Instant::now()).is_some();
-        if !waited_for {
-            m.timers.set(LINGER, Alarm::BrokerIdle(id));
-        }
+    // An alarm that is set already looks at the time anew.
+    if idle && broker.idle_since.replace(Instant::now()).is_none() {
+        m.timers.set(LINGER, Alarm::BrokerIdle(id));
     }
 }
 

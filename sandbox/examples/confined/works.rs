@@ -81,8 +81,7 @@ fn authd(link: &OwnedFd) -> Result<()> {
     let mut text = [0; 5];
     rustix::io::pread(&table, &mut text, 0)?;
     assert_eq!(&text, b"table");
-    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    epoll::add(&epoll, link, epoll::EventData::new_u64(7), epoll::EventFlags::IN)?;
+    rustix::fs::fcntl_get_seals(&table)?;
     Ok(())
 }
 
@@ -173,9 +172,8 @@ fn broker(directory: &OwnedFd) -> Result<()> {
     rustix::fs::renameat_with(directory, "moved", directory, "d/moved", rustix::fs::RenameFlags::NOREPLACE)?;
     rustix::fs::symlinkat("moved", directory, "d/link")?;
     assert_eq!(rustix::fs::readlinkat(directory, "d/link", Vec::new())?.as_bytes(), b"moved");
-    rustix::fs::linkat(directory, "d/moved", directory, "d/hard", AtFlags::empty())?;
-    listing(directory, 5)?;
-    for name in ["d/moved", "d/link", "d/hard"] {
+    listing(directory, 4)?;
+    for name in ["d/moved", "d/link"] {
         rustix::fs::unlinkat(directory, name, AtFlags::empty())?;
     }
     rustix::fs::unlinkat(directory, "d", AtFlags::REMOVEDIR)?;
@@ -213,7 +211,6 @@ fn broker_of_a_reader(directory: &OwnedFd) -> Result<()> {
         ("delete", rustix::fs::unlinkat(directory, "file", AtFlags::empty())),
         ("rename", rustix::fs::renameat(directory, "file", directory, "new")),
         ("symlink", rustix::fs::symlinkat("file", directory, "new")),
-        ("link", rustix::fs::linkat(directory, "file", directory, "new", AtFlags::empty())),
         ("escape", rustix::fs::mkdirat(directory, "../new", Mode::from(0o755))),
     ] {
         assert!(got.is_err_and(|e| refused.contains(&e)), "{what}: {got:?}");

@@ -12,24 +12,20 @@ use super::{Row, arg, call, when};
 pub const CALLS: &[Row] = &[
     call!(SYS_fchmod, "monitor/broker/src/op/set_mode.rs"),
     call!(SYS_fchmodat, "monitor/broker/src/op/set_mode.rs"),
-    #[cfg(target_arch = "x86_64")]
-    call!(SYS_fchmodat2, "monitor/broker/src/op/set_mode.rs, without following a link"),
     when!(
         SYS_fcntl,
         [arg(1, OneOf(&[F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GET_SEALS, F_SETFD, F_SETFL]))],
-        "monitor/broker/src/listing/output.rs seals a listing; monitor/broker/src/resolve.rs"
+        "monitor/broker/src/listing/output.rs seals a listing; monitor/broker/src/desk.rs keeps a link for the one who ends it"
     ),
     call!(SYS_fstatfs, "monitor/broker/src/op/space.rs"),
-    call!(SYS_ftruncate, "monitor/broker/src/op/truncate.rs; monitor/broker/src/listing/output.rs sizes a listing"),
+    call!(SYS_ftruncate, "monitor/broker/src/op/open_write.rs; monitor/broker/src/op/copy.rs"),
     call!(SYS_getdents64, "monitor/broker/src/listing/names.rs"),
-    call!(SYS_linkat, "monitor/broker/src/op/link.rs"),
     call!(SYS_memfd_create, "monitor/broker/src/listing/output.rs: a listing"),
     call!(SYS_mkdirat, "monitor/broker/src/op/make_dir.rs"),
     call!(SYS_newfstatat, "monitor/broker/src/op/stat.rs"),
     call!(SYS_openat2, "monitor/broker/src/resolve.rs"),
-    call!(SYS_pread64, "monitor/broker/src/op"),
     call!(SYS_pwrite64, "monitor/broker/src/listing/output.rs"),
-    call!(SYS_readlinkat, "monitor/broker/src/op/readlink.rs"),
+    call!(SYS_readlinkat, "monitor/broker/src/listing/long.rs shows where a link leads"),
     call!(SYS_renameat, "monitor/broker/src/op/rename.rs, replacing"),
     call!(SYS_renameat2, "monitor/broker/src/op/rename.rs, not replacing"),
     call!(SYS_shutdown, "monitor/broker/src/desk.rs ends a worker's link"),

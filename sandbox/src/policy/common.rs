@@ -18,7 +18,7 @@ pub const CALLS: &[Row] = &[
     call!(SYS_fstat, "libc: size and kind of a descriptor it holds; newfstatat and statx would take paths"),
     call!(SYS_futex, "std: locks, channels, parking"),
     call!(SYS_getpid, "libc: abort"),
-    call!(SYS_getrandom, "std: keys of hash maps; worker/src/tls.rs"),
+    call!(SYS_getrandom, "std: keys of hash maps"),
     call!(SYS_getsockopt, "ipc/src/channel.rs: a descriptor is a link, or is not"),
     call!(SYS_gettid, "libc: abort"),
     call!(SYS_lseek, "std: File::stream_position"),

@@ -4,7 +4,7 @@ use super::{Row, call};
 
 /// Rows of the `ssh` worker alone.
 pub const CALLS: &[Row] = &[
-    call!(SYS_mlock, "worker/src/ssh: keys of russh sessions"),
-    call!(SYS_munlock, "worker/src/ssh: keys of russh sessions"),
+    call!(SYS_mlock, "libc: russh locks the pages of session keys"),
+    call!(SYS_munlock, "libc: russh locks the pages of session keys"),
 ];
 const _: () = assert!(!CALLS.is_empty());

@@ -1,4 +1,5 @@
-//! LIST, NLST, MLSD, MLST (RFC 959 4.1.3, RFC 3659 7).
+//! LIST, NLST, MLSD, MLST (RFC 959 4.1.3, RFC 3659 7). Names taken literally, kinds of entries, empty and missing directories:
+//! tests/traps/listing.rs.
 
 use std::os::unix::fs::symlink;
 
@@ -48,20 +49,25 @@ fn options_in_front_of_the_path_are_no_path() {
 }
 
 #[test]
-fn empty_directories_list_nothing_and_missing_ones_are_refused() {
-    let Some(daemon) = daemon("empty listings") else { return };
-    furnished(&daemon);
-    let mut client = daemon.login("alice");
-    for verb in ["LIST", "NLST"] {
-        assert_eq!(client.list(format!("{verb} empty")), [""; 0], "{verb}");
-        let refused = client.try_fetch(format!("{verb} missing")).expect_err("a missing directory");
-        assert!(matches!(refused.code, 450 | 550), "{verb}: {refused:?}");
-        assert_eq!(client.list(format!("{verb} file")).len(), 1, "{verb} of a file");
+fn a_name_that_begins_with_a_dash_is_reached_as_with_ls() {
+    let Some(daemon) = daemon("dashes") else { return };
+    for name in ["-d", "--", "-"] {
+        daemon.mkdir("alice", name);
+        daemon.put("alice", &format!("{name}/in {name}"), b"");
     }
-    let entries = client.list("MLSD empty");
-    assert!(entries.iter().all(|l| l.contains("type=cdir") || l.contains("type=pdir")), "{entries:?}");
-    let refused = client.try_fetch("MLSD file").expect_err("MLSD of a file");
-    assert!(matches!(refused.code, 501 | 550), "{refused:?}");
+    let mut client = daemon.login("alice");
+    for (path, name) in [("./-d", "-d"), ("-- -d", "-d"), ("-l -- -d", "-d"), ("-- --", "--"), ("-", "-"), ("/-", "-")]
+    {
+        let lines = client.list(format!("LIST {path}"));
+        assert!(lines.len() == 1 && lines[0].ends_with(&format!(" in {name}")), "{path}: {lines:?}");
+        assert_eq!(client.list(format!("NLST {path}")).len(), 1, "{path}");
+        let reply = client.expect(format!("STAT {path}"), &[211, 212, 213]);
+        assert!(reply.inner().iter().any(|line| line.ends_with(&format!(" in {name}"))), "{path}: {reply:?}");
+    }
+    // No option of MLSD, MLST and the verbs that take a path alone.
+    assert!(client.list("MLSD -d").iter().any(|line| line.ends_with(" in -d")));
+    client.expect("MLST -d", &[250]);
+    client.expect("CWD -d", &[250]);
     client.in_step();
 }
 
@@ -102,25 +108,6 @@ fn mlst_answers_on_the_control_connection() {
         assert!(inner[0].starts_with(' ') && inner[0].ends_with(name) && inner[0].contains(kind), "{reply:?}");
     }
     client.expect("MLST missing", &[550]);
-}
-
-#[test]
-fn brackets_and_stars_are_letters() {
-    let Some(daemon) = daemon("brackets") else { return };
-    let names = ["[ temp ]", "a[1]", "x{y}", "q?", "st*r"];
-    for name in names {
-        daemon.mkdir("alice", name);
-        daemon.put("alice", &format!("{name}/one"), b"");
-        daemon.put("alice", &format!("{name}/two"), b"");
-    }
-    let mut client = daemon.login("alice");
-    for name in names {
-        assert_eq!(client.list(format!("LIST {name}")).len(), 2, "{name}");
-        assert_eq!(client.list(format!("NLST {name}")).len(), 2, "{name}");
-        client.expect(format!("CWD {name}"), &[250]);
-        assert_eq!(client.list("LIST").len(), 2, "{name}");
-        client.expect("CDUP", &[200, 250]);
-    }
 }
 
 #[test]

@@ -106,4 +106,5 @@ fn t13_empty_is_226_and_missing_is_not() {
         assert_eq!(client.list("NLST"), [""; 0]);
         assert_eq!(client.list("LIST"), [""; 0]);
     }
+    client.in_step();
 }

@@ -15,6 +15,8 @@ pub struct Out {
     pub bytes: Vec<u8>,
     /// Orders, in order.
     pub orders: Vec<Order>,
+    /// Log lines below this level are not even made.
+    pub log_level: log::Level,
 }
 
 /// A piece of a reply line.
@@ -111,7 +113,9 @@ impl Out {
 
     /// Wants a line in the log. Client bytes in `text` are to be escaped.
     pub fn log(&mut self, level: log::Level, event: log::Event, text: fmt::Arguments<'_>) {
-        self.orders.push(Order::Log(level, event, text.to_string()));
+        if level <= self.log_level {
+            self.orders.push(Order::Log(level, event, text.to_string()));
+        }
     }
 
     fn start(&mut self, code: u16, separator: u8) {

@@ -133,6 +133,7 @@ mod tests {
 
     fn settings() -> FtpSettings {
         FtpSettings {
+            log_level: ipc::link::log::Level::Info,
             banner: Blob::cut(b"Hello\n220 you"),
             login_timeout_secs: 60,
             idle_timeout_secs: 300,

@@ -12,7 +12,7 @@ use ipc::{
     Channel, Received,
     link::{
         Confine,
-        log::LogRecord,
+        log::{Level, LogRecord},
         monitor_worker::{
             FromWorker, FtpSettings, Granted, Listener, MonitorEnd, PassiveSockets, ToWorker, WorkerStart,
         },
@@ -38,6 +38,7 @@ pub struct World {
 
 pub fn settings() -> FtpSettings {
     FtpSettings {
+        log_level: Level::Info,
         banner: Blob::cut(b"test"),
         login_timeout_secs: 60,
         idle_timeout_secs: 60,

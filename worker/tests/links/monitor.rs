@@ -4,7 +4,8 @@ use std::{io::Read, net::TcpListener, os::fd::AsFd};
 
 use ipc::{
     link::{
-        monitor_worker::{Connecting, FromWorker, ToWorker},
+        log::Level,
+        monitor_worker::{Connecting, FromWorker, FtpSettings, ToWorker},
         worker_broker::{Done, Opened},
     },
     types::BrokerId,
@@ -113,7 +114,7 @@ fn the_end_of_a_session_is_told_once_whatever_ends_it() {
 
 #[test]
 fn more_clients_than_allowed_are_told_so() {
-    let mut world = World::with(ipc::link::monitor_worker::FtpSettings { max_sessions: 1, ..settings() });
+    let mut world = World::with(FtpSettings { max_sessions: 1, ..settings() });
     let (mut client, _, _link) = world.logged_in(BrokerId(1));
     let mut second = world.raw_client();
     assert_eq!(second.reply(), "421 Too many clients; try again later.");
@@ -138,6 +139,38 @@ fn a_worker_without_monitor_ends() {
     assert!(!world.end().success());
 }
 
+/// Waits for a line of the log; it lingers a moment, and SessionEnded comes before it.
+fn hear_line(world: &mut World, event: &str) {
+    while !world.log.iter().any(|line| line.starts_with(event)) {
+        if let FromWorker::Lines(lines) = receive(&mut world.monitor).record {
+            world.note(&lines);
+        }
+    }
+}
+
+#[test]
+fn lines_below_the_level_are_not_sent_and_a_reload_changes_the_level() {
+    let at = |log_level| FtpSettings { log_level, ..settings() };
+    let mut world = World::with(at(Level::Warning));
+    let (mut client, _, mut broker) = world.logged_in(BrokerId(1));
+    client.send("DELE before");
+    answer(&mut broker, Ok(Done::Nothing), &[]);
+    assert!(client.reply().starts_with("250 "));
+    let (mut other, kicked, _link) = world.logged_in(BrokerId(2));
+    world.monitor.send(&ToWorker::Settings(at(Level::Info)), &[]).unwrap();
+    world.monitor.send(&ToWorker::Kick(kicked), &[]).unwrap();
+    // So the settings, which came before, have arrived.
+    assert!(other.reply().starts_with("421 "));
+    client.send("DELE after");
+    answer(&mut broker, Ok(Done::Nothing), &[]);
+    assert!(client.reply().starts_with("250 "));
+    hear_line(&mut world, "Change");
+    let log = world.log.join("\n");
+    assert!(log.contains("op=DELE path=\"/after\""), "{log}");
+    assert!(!world.log.iter().any(|line| line.starts_with("Connect") || line.starts_with("Login")), "{log}");
+    assert!(!log.contains("/before"), "{log}");
+}
+
 #[test]
 fn the_log_tells_who_came_and_what_was_moved() {
     let mut world = World::new();
@@ -146,13 +179,7 @@ fn the_log_tells_who_came_and_what_was_moved() {
     answer(&mut broker, Ok(Done::Nothing), &[]);
     assert!(client.reply().starts_with("250 "));
     client.told("QUIT");
-    while !world.log.iter().any(|line| line.starts_with("Disconnect")) {
-        // The lines linger a moment; SessionEnded comes before them.
-        let received = receive(&mut world.monitor);
-        if let FromWorker::Lines(lines) = received.record {
-            world.note(&lines);
-        }
-    }
+    hear_line(&mut world, "Disconnect");
     let log = world.log.join("\n");
     assert!(log.contains("Connect peer=127.0.0.1:"), "{log}");
     assert!(log.contains("account=\"u\""), "{log}");

@@ -1,5 +1,5 @@
-//! LIST: a listing for people (RFC 959 4.1.3). Options are read as other servers do: `-a` adds hidden names, all others
-//! are ignored. What stands behind them is one path, byte for byte; no wildcards.
+//! LIST: a listing for people (RFC 959 4.1.3). Options are read as ls(1) reads them: `-a` adds hidden names, all others
+//! are ignored, `--` ends them. What stands behind them is one path, byte for byte; no wildcards.
 
 use ipc::{
     link::worker_broker::{Done, Form, Op, Why},
@@ -43,18 +43,20 @@ pub(in crate::ftp) fn path(ready: &Ready, written: &[u8], out: &mut Out) -> Opti
 /// What stands before the path.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::ftp) struct Options {
-    /// `-a`: names that begin with a dot as well.
+    /// `-a`, `-A` or their long names: names that begin with a dot as well.
     pub hidden: bool,
 }
 
-/// Takes options off the front of an argument: words that begin with `-`.
+/// Takes options off the front of an argument: words of a `-` and something more, up to `--`.
 pub(in crate::ftp) fn options(arg: &[u8]) -> (Options, &[u8]) {
     let (mut hidden, mut rest) = (false, arg);
-    while rest.first() == Some(&b'-') {
-        let end = rest.iter().position(|&b| b == b' ').unwrap_or(rest.len());
-        let (word, behind) = rest.split_at_checked(end).unwrap_or((rest, b""));
-        hidden |= word.iter().any(|b| matches!(b, b'a' | b'A'));
-        rest = behind.get(1..).unwrap_or_default();
+    while let (option @ [b'-', _, ..], behind) = super::word(rest) {
+        rest = behind;
+        match option {
+            b"--" => break,
+            [b'-', b'-', long @ ..] => hidden |= matches!(long, b"all" | b"almost-all"),
+            letters => hidden |= letters.iter().any(|b| matches!(b, b'a' | b'A')),
+        }
     }
     (Options { hidden }, rest)
 }
@@ -77,7 +79,7 @@ mod tests {
 
     #[test]
     fn options_are_taken_off_and_the_path_stays_whole() {
-        let cases: [(&[u8], bool, &[u8]); 8] = [
+        let cases: [(&[u8], bool, &[u8]); 17] = [
             (b"", false, b""),
             (b"-a", true, b""),
             (b"-la ", true, b""),
@@ -85,6 +87,15 @@ mod tests {
             (b"-l -a /d", true, b"/d"),
             (b"-l  lead", false, b" lead"),
             (b"a b  c", false, b"a b  c"),
+            (b"-- -d", false, b"-d"),
+            (b"-a -- -a x", true, b"-a x"),
+            (b"-- --", false, b"--"),
+            (b"--", false, b""),
+            (b"-", false, b"-"),
+            (b"./-d", false, b"./-d"),
+            (b"--color=auto -Q9 x", false, b"x"),
+            (b"--all /d", true, b"/d"),
+            (b"x -a", false, b"x -a"),
             (b"[ temp ]", false, b"[ temp ]"),
         ];
         for (arg, hidden, path) in cases {

@@ -1,9 +1,10 @@
 //! Stored hashes: PHC strings of argon2id, the only form a user table may hold.
 //!
-//! Reads from: the user table (monitor) and our own `hash-password`. What is accepted is narrow on purpose: a hash
-//! weaker than the OWASP minimum would be easy to guess, a greedy one would let a single login eat the machine.
-//! monitor/src/config/value.rs accepts the same costs when it reads users.toml.
-//! Not here: computing a hash (verify.rs).
+//! Reads from: users.toml (caisson-config), the user table (authd) and our own `hash-password`. Both processes ask this one
+//! judge, so that what `caissonctl check` calls valid is what authd takes. What is accepted is narrow on purpose: a hash weaker
+//! than the OWASP minimum would be easy to guess, a greedy one would let a single login eat the machine.
+//! Not here: computing a hash (authd/src/verify.rs). Root does not link it.
+#![forbid(unsafe_code)]
 
 use std::fmt;
 
