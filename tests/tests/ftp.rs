@@ -7,6 +7,7 @@ mod ftp {
     mod ascii;
     mod data;
     mod files;
+    mod hosts;
     mod in_flight;
     mod lines;
     mod listing_time;
@@ -14,6 +15,7 @@ mod ftp {
     mod login;
     mod modes;
     mod permissions;
+    mod proxies;
     mod session;
     mod site;
     mod sums;

@@ -11,6 +11,7 @@ use ipc::{
     link::{
         log::{Event, Level},
         monitor_worker::{FromWorker, FtpSettings, ToWorker},
+        places::Places,
         worker_authd::{FromAuthd, ToAuthd},
     },
     types::SessionId,
@@ -41,6 +42,8 @@ pub enum Source {
     Data(usize),
     /// The passive socket on which a session's client is expected.
     Passive(usize),
+    /// A proxy's connection that has not said on whose behalf it comes, by its place.
+    Lobby(usize),
 }
 
 impl Source {
@@ -54,14 +57,15 @@ impl Source {
             Source::Control(place) => (4, place),
             Source::Data(place) => (5, place),
             Source::Passive(place) => (6, place),
+            Source::Lobby(place) => (7, place),
         };
-        Token(place << 3 | kind)
+        Token(place << 4 | kind)
     }
 
     /// Back from a token.
     pub fn of(token: Token) -> Option<Self> {
-        let place = token.0 >> 3;
-        Some(match token.0 & 7 {
+        let place = token.0 >> 4;
+        Some(match token.0 & 15 {
             0 => Source::Monitor,
             1 => Source::Authd,
             2 => Source::Listener(place),
@@ -69,6 +73,7 @@ impl Source {
             4 => Source::Control(place),
             5 => Source::Data(place),
             6 => Source::Passive(place),
+            7 => Source::Lobby(place),
             _ => return None,
         })
     }
@@ -91,6 +96,8 @@ pub struct Hub {
     pub tools: Tools,
     /// caisson.toml(5).
     pub settings: FtpSettings,
+    /// The same, unpacked.
+    pub places: Places,
     /// Who holds how many connections, on all workers.
     pub ledger: Ledger,
     /// Lines for the log.
@@ -134,21 +141,22 @@ impl Hub {
 
     /// At the start.
     pub fn new(registry: Registry, monitor: Link<FromWorker, ToWorker>, settings: FtpSettings, ledger: Ledger) -> Self {
-        Hub {
+        let mut hub = Hub {
             registry,
             monitor,
             authd: None,
             brokers: Brokers::default(),
             pool: Pool::default(),
             tools: Tools::new(&settings),
+            places: Places::default(),
             ledger,
             log: Log::default(),
             logins: HashMap::new(),
             again: VecDeque::new(),
             input: vec![0; QUEUE_BYTES],
             queue: Vec::with_capacity(QUEUE_BYTES + 4),
-            out: Out { log_level: settings.log_level, ..Out::default() },
-            settings,
+            out: Out::default(),
+            settings: FtpSettings::default(),
             late: Vec::new(),
             share: TURN,
             now: 0,
@@ -157,7 +165,9 @@ impl Hub {
             brisk: false,
             last_login: 0,
             started: Instant::now(),
-        }
+        };
+        hub.obey(settings);
+        hub
     }
 
     /// Looks at the clock: once a turn.
@@ -187,6 +197,10 @@ impl Hub {
     pub fn obey(&mut self, settings: FtpSettings) {
         self.tools.obey(&settings);
         self.out.log_level = settings.log_level;
+        match Places::unpack(&settings.places) {
+            Ok(places) => self.places = places,
+            Err(breach) => self.fatal = Some(format!("link to the monitor: places: {breach}")),
+        }
         self.settings = settings;
         self.due_at(self.now);
     }
@@ -223,9 +237,10 @@ mod tests {
             Source::Control(1 << 40),
             Source::Data(7),
             Source::Passive(9),
+            Source::Lobby(2),
         ] {
             assert_eq!(Source::of(source.token()), Some(source));
         }
-        assert_eq!(Source::of(Token(7)), None);
+        assert_eq!(Source::of(Token(15)), None);
     }
 }

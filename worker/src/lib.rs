@@ -12,6 +12,7 @@
 //! | `transfer` | the data paths |
 //! | `ask`, `link` | questions to monitor, authd, brokers |
 //! | `listeners`, `passive` | sockets that the monitor made |
+//! | `lobby`, `proxy` | connections from proxies, and their headers |
 //! | `ledger` | limits that hold over all workers |
 //! | `hub`, `log` | what sessions share; lines for the log |
 //!
@@ -27,8 +28,10 @@ pub mod hub;
 pub mod ledger;
 pub mod link;
 pub mod listeners;
+pub mod lobby;
 pub mod log;
 pub mod passive;
+pub mod proxy;
 pub mod session;
 pub mod transfer;
 

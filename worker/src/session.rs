@@ -14,7 +14,7 @@ use ipc::{
         log::{Event as Happened, Level},
         monitor_worker::FtpSettings,
     },
-    types::{BrokerId, ListenerId, SessionId},
+    types::{BrokerId, HostName, ListenerId, SessionId},
 };
 use mio::Interest;
 use rustix::{
@@ -73,6 +73,28 @@ pub struct Seen {
 /// What a control connection is always watched for.
 const INPUT: Interest = Interest::READABLE.add(Interest::PRIORITY);
 
+/// How a client has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// Where it, or its proxy, has connected.
+    pub listener: ListenerId,
+    /// Where the proxy has connected from, and the address where the client has connected to it, if that is known.
+    pub proxied: Option<(SocketAddr, Option<IpAddr>)>,
+}
+
+/// What there is to remember of few clients.
+#[derive(Debug, Default)]
+struct Rare {
+    /// Its proxy.
+    proxy: Option<IpAddr>,
+    /// The address where it has connected to that.
+    at: Option<IpAddr>,
+    /// The host it has named.
+    host: Option<HostName>,
+}
+
 /// One client.
 #[derive(Debug)]
 pub struct Session {
@@ -80,6 +102,8 @@ pub struct Session {
     control: OwnedFd,
     peer: SocketAddr,
     listener: ListenerId,
+    /// Only while there is something.
+    rare: Option<Box<Rare>>,
     talk: Talk,
     login: Login,
     reader: line::Reader,
@@ -94,7 +118,7 @@ pub struct Session {
     /// The second one, if there were two.
     second: Option<OwnedFd>,
     /// A sum or a copy under way.
-    job: Option<Job>,
+    job: Option<Box<Job>>,
     connected: u64,
     since: u64,
     /// The control connection may have more to read.
@@ -112,12 +136,16 @@ pub struct Session {
 
 impl Session {
     /// A client has connected: greets it.
-    pub fn new(key: usize, control: OwnedFd, peer: SocketAddr, listener: ListenerId, hub: &mut Hub) -> Self {
+    pub fn new(key: usize, control: OwnedFd, arrival: Arrival, hub: &mut Hub) -> Self {
+        let Arrival { peer, listener, proxied } = arrival;
+        let (proxy, at) = proxied.unzip();
         let mut session = Session {
             key,
             control,
             peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
             listener,
+            rare: proxy
+                .map(|proxy| Box::new(Rare { proxy: Some(proxy.ip().to_canonical()), at: at.flatten(), host: None })),
             talk: Talk::default(),
             login: Login::None,
             reader: line::Reader::default(),
@@ -138,8 +166,14 @@ impl Session {
             closing: false,
             gone: false,
         };
-        hub.log(Level::Info, Happened::Connect, None, format_args!("peer={}", session.peer));
-        let cx = Context { settings: &hub.settings, peer: session.peer.ip(), now: hub.now };
+        match proxy {
+            None => hub.log(Level::Info, Happened::Connect, None, format_args!("peer={}", session.peer)),
+            Some(proxy) => {
+                hub.log(Level::Info, Happened::Connect, None, format_args!("peer={} proxy={proxy}", session.peer));
+            }
+        }
+        let (peer, proxied) = (session.peer.ip(), session.proxy().is_some());
+        let cx = Context { settings: &hub.settings, places: &hub.places, peer, proxied, now: hub.now };
         session.talk.greet(&cx, &mut hub.out);
         session.settle(hub);
         if hub.watch(session.control.as_fd(), Source::Control(key), INPUT, false).is_err() {
@@ -247,7 +281,8 @@ impl Session {
         let event = match socket {
             Some(socket) => {
                 let port = socket.port();
-                self.conduit.get_or_insert_default().hold(socket);
+                let proxy = self.proxy();
+                self.conduit.get_or_insert_default().hold(socket, proxy);
                 Event::Listening(Some((port, self.local())))
             }
             None => Event::Listening(None),
@@ -371,8 +406,16 @@ impl Session {
         self.conduit.as_ref().is_some_and(|conduit| conduit.is_open())
     }
 
-    /// The address the client is connected to.
+    /// Its proxy, if it has come by one.
+    fn proxy(&self) -> Option<IpAddr> {
+        self.rare.as_ref().and_then(|rare| rare.proxy)
+    }
+
+    /// The address the client is connected to: the proxy's, if there is one that has told it.
     fn local(&self) -> Option<IpAddr> {
+        if let Some(at) = self.rare.as_ref().and_then(|rare| rare.at) {
+            return Some(at);
+        }
         let address = rustix::net::getsockname(&self.control).ok()?;
         SocketAddr::try_from(address).ok().map(|address| address.ip().to_canonical())
     }

@@ -34,6 +34,12 @@ impl Session {
         let place = Place(self.key, self.peer.ip());
         match order {
             Order::Check(user, password) => self.check(user, password, hub),
+            Order::Host(host) => {
+                if host.is_some() || self.rare.is_some() {
+                    self.rare.get_or_insert_default().host = host;
+                }
+                None
+            }
             Order::Logout => {
                 self.logout(hub);
                 None
@@ -70,7 +76,8 @@ impl Session {
     }
 
     fn check(&mut self, user: UserName, password: ipc::types::Secret, hub: &mut Hub) -> Option<Event<'static>> {
-        match hub.ask_check(self.key, user, password, self.peer.ip()) {
+        let host = self.rare.as_ref().and_then(|rare| rare.host.clone());
+        match hub.ask_check(self.key, user, password, self.peer.ip(), host) {
             Some(login) => {
                 self.login = Login::Asked(login);
                 None
@@ -80,13 +87,14 @@ impl Session {
     }
 
     fn listen(&mut self, with_address: bool, hub: &mut Hub) -> Option<Event<'static>> {
+        let proxy = self.proxy();
         let conduit = self.conduit.get_or_insert_default();
         let mut port = conduit.port();
         if port.is_none()
             && let Some(socket) = hub.pool.take(self.listener)
         {
             port = Some(socket.port());
-            conduit.hold(socket);
+            conduit.hold(socket, proxy);
         }
         // The client connects before it sends the next line: that takes longer.
         hub.brisk &= port.is_none();
@@ -132,7 +140,7 @@ impl Session {
     fn begin_work(&mut self, work: Work, hub: &mut Hub) -> Option<Event<'static>> {
         match self.file.take().and_then(|file| Job::new(work, file, self.second.take())) {
             Some(job) => {
-                self.job = Some(job);
+                self.job = Some(Box::new(job));
                 self.again(hub);
                 None
             }
