@@ -20,7 +20,7 @@ use ipc::{
         monitor_authd::Grant,
         worker_authd::{Check, Outcome, Verdict},
     },
-    types::{Blob, SessionId, UserName, WorkerId},
+    types::{Blob, HostName, SessionId, UserName, WorkerId},
 };
 
 use crate::{
@@ -67,6 +67,7 @@ struct Running {
     session: SessionId,
     user: UserName,
     source: IpAddr,
+    host: Option<HostName>,
     /// As it was when the check began.
     proof: Proof,
     digest: Option<Digest>,
@@ -134,7 +135,7 @@ impl Desk {
     }
 
     fn passes_at_once(&mut self, check: &Check, now: Instant) -> bool {
-        match self.users.proof(&check.user) {
+        match self.users.proof(&check.user, check.host.as_ref()) {
             Proof::Any => true,
             Proof::Password(stored) if !self.cache.ttl().is_zero() => {
                 let digest = self.cache.digest(&check.user, &stored, check.password.expose());
@@ -198,8 +199,8 @@ impl Desk {
     }
 
     fn run(&mut self, worker: WorkerId, check: Check, now: Instant) {
-        let Check { session, user, password, source } = check;
-        let proof = self.users.proof(&user);
+        let Check { session, user, password, source, host } = check;
+        let proof = self.users.proof(&user, host.as_ref());
         let (stored, digest) = match &proof {
             Proof::Password(stored) => (stored, Some(self.cache.digest(&user, stored, password.expose()))),
             Proof::Never(stored, _) => (stored, None),
@@ -208,7 +209,7 @@ impl Desk {
         let thread = self.pool.check(stored.clone(), password);
         match thread.and_then(|thread| self.running.get_mut(thread)) {
             Some(slot) => {
-                *slot = Some(Running { worker, session, user, source, proof, digest });
+                *slot = Some(Running { worker, session, user, source, host, proof, digest });
                 self.counts.checked += 1;
                 self.set(worker, session, Phase::Running);
             }
@@ -229,7 +230,7 @@ impl Desk {
                     continue;
                 }
                 // The table may have changed meanwhile: the proof must still be the same.
-                (Ok(true), Proof::Password(_)) => self.users.proof(&run.user) == run.proof,
+                (Ok(true), Proof::Password(_)) => self.users.proof(&run.user, run.host.as_ref()) == run.proof,
                 (Ok(_), _) => false,
             };
             let awaited = self.phase(run.worker, run.session) == Some(Phase::Running);

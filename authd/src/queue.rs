@@ -144,7 +144,7 @@ mod tests {
     fn by(worker: u32, source: [u8; 4], session: u32) -> Waiting {
         let user = UserName::new(b"alice").unwrap();
         let password = Secret::new(b"x".to_vec()).unwrap();
-        let check = Check { session: SessionId(session), user, password, source: source.into() };
+        let check = Check { session: SessionId(session), user, password, source: source.into(), host: None };
         Waiting { worker: WorkerId(worker), check }
     }
 

@@ -11,7 +11,10 @@ use std::{
     sync::Arc,
 };
 
-use ipc::{link::monitor_authd::UserRecord, types::UserName};
+use ipc::{
+    link::user_record::UserRecord,
+    types::{HostName, UserName},
+};
 use rustix::fs::SealFlags;
 use stored_hash::{Cost, Stored, Unusable};
 use zeroize::Zeroize;
@@ -32,6 +35,8 @@ struct Account {
     stored: Option<Arc<Stored>>,
     locked: bool,
     any_password: bool,
+    /// None: on any.
+    hosts: Box<[HostName]>,
 }
 
 /// How a login of a name is decided.
@@ -110,13 +115,18 @@ impl Table {
         self.accounts.len()
     }
 
-    /// How a login of `user` is decided.
-    pub fn proof(&self, user: &UserName) -> Proof {
+    /// How a login of `user` is decided, for a client that has named this host, if any.
+    pub fn proof(&self, user: &UserName, host: Option<&HostName>) -> Proof {
         let stand_in = || Arc::clone(&self.stand_in);
         match self.accounts.get(user) {
             None => Proof::Never(stand_in(), "unknown"),
             Some(Account { locked: true, stored, .. }) => {
                 Proof::Never(stored.clone().unwrap_or_else(stand_in), "locked")
+            }
+            Some(Account { hosts, stored, .. })
+                if !hosts.is_empty() && !host.is_some_and(|host| hosts.contains(host)) =>
+            {
+                Proof::Never(stored.clone().unwrap_or_else(stand_in), "other-host")
             }
             Some(Account { any_password: true, .. }) => Proof::Any,
             Some(Account { stored: Some(stored), .. }) => Proof::Password(Arc::clone(stored)),
@@ -127,12 +137,12 @@ impl Table {
 
 impl Account {
     fn check(record: UserRecord) -> Result<(UserName, Self), TableError> {
-        let UserRecord { name, hash, locked, any_password } = record;
+        let UserRecord { name, hash, locked, any_password, hosts } = record;
         let stored = match hash.map(|phc| Stored::parse(phc.as_bytes())).transpose() {
             Ok(stored) => stored.map(Arc::new),
             Err(why) => return Err(TableError::Hash(name, why)),
         };
-        Ok((name, Account { stored, locked, any_password }))
+        Ok((name, Account { stored, locked, any_password, hosts: hosts.into() }))
     }
 }
 
@@ -244,7 +254,7 @@ mod tests {
 
     fn record(name: &str, hash: Option<&str>) -> UserRecord {
         let hash = hash.map(|hash| Blob::new(hash.as_bytes()).unwrap());
-        UserRecord { name: user(name), hash, locked: false, any_password: false }
+        UserRecord { name: user(name), hash, locked: false, any_password: false, hosts: Vec::new() }
     }
 
     fn user(name: &str) -> UserName {
@@ -275,7 +285,7 @@ mod tests {
         let table = read(&encode(&records)).unwrap();
         assert_eq!(table.accounts(), 3000);
         for record in &records {
-            assert!(matches!(table.proof(&record.name), Proof::Password(_)));
+            assert!(matches!(table.proof(&record.name, None), Proof::Password(_)));
         }
         assert_eq!(read(&[]).unwrap().accounts(), 0);
     }
@@ -285,7 +295,7 @@ mod tests {
         let locked = UserRecord { locked: true, any_password: true, ..record("locked", Some(HASH)) };
         let any = UserRecord { any_password: true, ..record("anonymous", None) };
         let table = read(&encode(&[record("nohash", None), locked, any, record("alice", Some(HASH))])).unwrap();
-        let reason = |name| match table.proof(&user(name)) {
+        let reason = |name| match table.proof(&user(name), None) {
             Proof::Never(_, why) => why,
             Proof::Any => "any",
             Proof::Password(_) => "password",
@@ -295,13 +305,30 @@ mod tests {
     }
 
     #[test]
+    fn an_account_of_a_host_passes_there_alone_and_costs_the_same_elsewhere() {
+        let host = |name: &str| HostName::new(name.as_bytes()).unwrap();
+        let hosts = || vec![host("a.test"), host("b.test")];
+        let any = UserRecord { any_password: true, hosts: hosts(), ..record("anonymous", None) };
+        let alice = UserRecord { hosts: hosts(), ..record("alice", Some(HASH)) };
+        let table = read(&encode(&[any, alice, record("bob", Some(HASH))])).unwrap();
+        let proof = |name: &str, at: Option<&str>| table.proof(&user(name), at.map(host).as_ref());
+        let Proof::Password(stored) = proof("alice", Some("a.test")) else { panic!() };
+        for at in [None, Some("c.test")] {
+            assert_eq!(proof("alice", at), Proof::Never(stored.clone(), "other-host"));
+            assert!(matches!(proof("anonymous", at), Proof::Never(_, "other-host")));
+            assert!(matches!(proof("bob", at), Proof::Password(_)));
+        }
+        assert_eq!(proof("anonymous", Some("b.test")), Proof::Any);
+    }
+
+    #[test]
     fn an_unknown_user_costs_what_most_accounts_cost() {
         let costly = HASH.replace("m=19456", "m=65536");
         let table = read(&encode(&[record("a", Some(HASH)), record("b", Some(&costly)), record("c", Some(HASH))]));
-        let Proof::Never(stand_in, _) = table.unwrap().proof(&user("x")) else { panic!() };
+        let Proof::Never(stand_in, _) = table.unwrap().proof(&user("x"), None) else { panic!() };
         assert_eq!(stand_in.cost(), Cost { memory: 19_456, passes: 2, lanes: 1 });
         let table = read(&encode(&[record("a", Some(HASH)), record("b", Some(&costly))])).unwrap();
-        let Proof::Never(stand_in, _) = table.proof(&user("x")) else { panic!() };
+        let Proof::Never(stand_in, _) = table.proof(&user("x"), None) else { panic!() };
         assert_eq!(stand_in.cost().memory, 65_536);
     }
 

@@ -6,7 +6,8 @@ use harness::{Authd, CACHED, PASSWORD, PLAIN, account, alice, encode, phc, user_
 use ipc::{
     link::{
         log::Event,
-        monitor_authd::{Grant, ToAuthd, UserRecord},
+        monitor_authd::{Grant, ToAuthd},
+        user_record::UserRecord,
         worker_authd::Outcome::{Accepted, Busy, Rejected},
     },
     types::SessionId,

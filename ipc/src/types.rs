@@ -1,6 +1,7 @@
 //! Values that cross links: checked when they are decoded, never after.
 
 mod bytes;
+mod net;
 mod path;
 mod permission;
 mod permissions;
@@ -11,6 +12,7 @@ use std::{fmt, num::NonZeroU16};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 pub use bytes::{Blob, TooLong};
+pub use net::{HostName, Network, NoNetwork};
 pub use path::{PathError, VirtPath};
 pub use permission::Permission;
 pub use permissions::Permissions;

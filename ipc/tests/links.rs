@@ -17,8 +17,8 @@ use ipc::{
         monitor_authd, monitor_broker, monitor_config, monitor_worker, worker_authd, worker_broker,
     },
     types::{
-        Blob, BrokerId, Build, Ids, ListenerId, Permission, Permissions, Port, Secret, SessionId, UserName, VirtPath,
-        WorkerId,
+        Blob, BrokerId, Build, HostName, Ids, ListenerId, Permission, Permissions, Port, Secret, SessionId, UserName,
+        VirtPath, WorkerId,
     },
 };
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -64,6 +64,7 @@ fn ftp_settings() -> monitor_worker::FtpSettings {
         max_login_failures: 5,
         active: true,
         passive_address: Some(Ipv4Addr::LOCALHOST),
+        places: Blob::new(&[b'p'; ipc::link::places::MOST]).unwrap(),
         max_sessions: 6,
         max_sessions_per_address: 10,
         address_prefixes: (32, 64),
@@ -188,7 +189,7 @@ fn configuration() -> monitor_config::Config {
     };
     let address = SocketAddr::from(([u16::MAX; 8], u16::MAX));
     Config {
-        listen: vec![Listen { address, place: (u32::MAX, u32::MAX) }; 16],
+        listen: vec![Listen { address, place: (u32::MAX, u32::MAX), proxied: true }; 16],
         fixed,
         passive_ports: Ports { first: 1024, last: u16::MAX },
         ftp: ftp_settings(),
@@ -225,6 +226,7 @@ fn worker_to_authd() -> Vec<worker_authd::ToAuthd> {
             user: user(),
             password: Secret::new(vec![b'p'; Secret::MAX]).unwrap(),
             source: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            host: HostName::new(vec!["a".repeat(61); 4].join(".").as_bytes()),
         }),
         ToAuthd::Forget(SessionId(1)),
     ]

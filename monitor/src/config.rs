@@ -177,7 +177,11 @@ mod tests {
     fn what_only_root_can_see_to_is_checked_whoever_has_checked_it_before() {
         let ids = |uid| Some(Ids { uid, gid: 1, groups: Vec::new() });
         let right = Config {
-            listen: vec![ipc::link::monitor_config::Listen { address: ([127, 0, 0, 1], 21).into(), place: (1, 1) }],
+            listen: vec![ipc::link::monitor_config::Listen {
+                address: ([127, 0, 0, 1], 21).into(),
+                place: (1, 1),
+                proxied: false,
+            }],
             fixed: Fixed { worker_ids: ids(1), authd_ids: ids(2), workers: 1, ..Fixed::default() },
             passive_ports: ipc::link::monitor_config::Ports { first: 1024, last: 1024 },
             ..Config::default()

@@ -133,9 +133,6 @@ pub(crate) fn swap(m: &mut Monitor, fresh: Fresh) -> Result<(), String> {
     m.log.note_weaker(&weaker);
     warnings.iter().take(WARNINGS).for_each(|w| m.log.own(Level::Warning, Event::Process, w.to_string()));
     swap_listeners(m, bound);
-    for worker in m.workers.values_mut() {
-        worker.child.send(ToWorker::Settings(m.config.ftp.clone()), Vec::new());
-    }
     if let Some(authd) = m.authd.as_mut() {
         authd.send(ToAuthd::Settings(m.config.authd), Vec::new());
         authd.send(ToAuthd::Users, vec![table]);
@@ -161,19 +158,22 @@ fn bind_new(m: &mut Monitor, new: &Config) -> Result<Vec<Listening>, String> {
     Ok(bound)
 }
 
-/// Gives workers the new listeners, and closes those not wanted any more; their sessions go on.
+/// Has workers close the listeners not wanted any more, and gives them the settings and the new listeners; sessions go on.
+///
+/// In this order, so that nobody is accepted under settings that are not about that listener: whether it is for proxies, say.
 fn swap_listeners(m: &mut Monitor, bound: Vec<Listening>) {
-    for new in &bound {
-        for worker in m.workers.values_mut() {
-            if let Err(e) = children::offer(&mut worker.child, new) {
-                m.log.own(Level::Error, Event::Fault, format!("dup: {e}; {} lacks a listener", worker.child.name));
-            }
-        }
-    }
     for old in &mut m.listeners {
         if !m.config.listen.iter().any(|listen| listen.address == old.address) && old.socket.take().is_some() {
             let workers = m.workers.values_mut();
             workers.for_each(|worker| worker.child.send(ToWorker::CloseListener(old.id), Vec::new()));
+        }
+    }
+    for worker in m.workers.values_mut() {
+        worker.child.send(ToWorker::Settings(m.config.ftp.clone()), Vec::new());
+        for new in &bound {
+            if let Err(e) = children::offer(&mut worker.child, new) {
+                m.log.own(Level::Error, Event::Fault, format!("dup: {e}; {} lacks a listener", worker.child.name));
+            }
         }
     }
     m.listeners.extend(bound);

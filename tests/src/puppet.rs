@@ -292,6 +292,7 @@ pub fn check(daemon: &Daemon, name: &str, session: u32) -> worker_authd::ToAuthd
         user: UserName::new(name.as_bytes()).expect("a name"),
         password: Secret::new(daemon.site.account(name).password.as_bytes().to_vec()).expect("short"),
         source: "127.0.0.1".parse().expect("an address"),
+        host: None,
     })
 }
 

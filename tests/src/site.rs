@@ -41,6 +41,8 @@ pub struct Account {
     pub permissions: Option<Vec<&'static str>>,
     /// Whether nobody may log in to it.
     pub locked: bool,
+    /// Virtual hosts it belongs to; none is everywhere.
+    pub hosts: Vec<&'static str>,
 }
 
 /// Passwords with their hashes at the lowest cost that is accepted (19 MiB, 2 passes).
@@ -74,6 +76,10 @@ pub struct Site {
     pub programs: PathBuf,
     /// Lines of `caisson.toml` in front of its tables.
     settings: Vec<String>,
+    /// The line behind the address of its listener.
+    listen: String,
+    /// Repeated tables of `caisson.toml`, as they are written.
+    sections: Vec<String>,
     /// Tables of `caisson.toml`: header without brackets, lines.
     tables: Vec<(String, Vec<String>)>,
 }
@@ -103,6 +109,8 @@ impl Site {
             accounts: Vec::new(),
             programs: programs::of_this_profile(),
             settings: Vec::new(),
+            listen: String::new(),
+            sections: Vec::new(),
             tables: Vec::new(),
         };
         site.set(&format!("worker_user = \"{WORKER_USER}\"")).set(&format!("authd_user = \"{AUTHD_USER}\""));
@@ -120,7 +128,16 @@ impl Site {
         give(&home, uid);
         let (password, hash) = PASSWORDS[self.accounts.len() % PASSWORDS.len()];
         let permissions = Some(EVERY_PERMISSION.to_vec());
-        self.accounts.push(Account { name: name.to_owned(), password, hash, uid, home, permissions, locked: false });
+        self.accounts.push(Account {
+            name: name.to_owned(),
+            password,
+            hash,
+            uid,
+            home,
+            permissions,
+            locked: false,
+            hosts: Vec::new(),
+        });
         self.accounts.last_mut().expect("just pushed")
     }
 
@@ -140,6 +157,18 @@ impl Site {
         let name = |l: &str| l.split('=').next().unwrap_or(l).trim().to_owned();
         self.settings.retain(|old| name(old) != name(line));
         self.settings.push(line.to_owned());
+        self
+    }
+
+    /// Puts a line behind the address of its listener, in place of the one before.
+    pub fn listen(&mut self, line: &str) -> &mut Self {
+        line.clone_into(&mut self.listen);
+        self
+    }
+
+    /// Adds a table `[[name]]` of these lines.
+    pub fn section(&mut self, name: &str, lines: &str) -> &mut Self {
+        self.sections.push(format!("[[{name}]]\n{lines}\n"));
         self
     }
 
@@ -182,7 +211,8 @@ impl Site {
         for line in &self.settings {
             let _ = writeln!(text, "{line}");
         }
-        let _ = writeln!(text, "\n[[listen]]\naddress = \"{}\"", self.address);
+        let _ = writeln!(text, "\n[[listen]]\naddress = \"{}\"\n{}", self.address, self.listen);
+        text += &self.sections.concat();
         for (name, lines) in &self.tables {
             let _ = writeln!(text, "\n[{name}]\n{}", lines.join("\n"));
         }
@@ -198,7 +228,7 @@ impl Site {
             if let Some(permissions) = &a.permissions {
                 let _ = writeln!(text, "permissions = {permissions:?}");
             }
-            let _ = writeln!(text, "locked = {}\n", a.locked);
+            let _ = writeln!(text, "hosts = {:?}\nlocked = {}\n", a.hosts, a.locked);
         }
         text
     }

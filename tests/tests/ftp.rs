@@ -8,6 +8,7 @@ mod ftp {
     mod atomic;
     mod data;
     mod files;
+    mod hosts;
     mod in_flight;
     mod lines;
     mod listing_time;
@@ -15,6 +16,7 @@ mod ftp {
     mod login;
     mod modes;
     mod permissions;
+    mod proxies;
     mod session;
     mod site;
     mod sums;

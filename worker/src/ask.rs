@@ -19,7 +19,7 @@ use ipc::{
         worker_authd::{Check, ToAuthd},
         worker_broker::{Answer, Ask, Done, Op},
     },
-    types::{BrokerId, ListenerId, Port, Secret, SessionId, UserName},
+    types::{BrokerId, HostName, ListenerId, Port, Secret, SessionId, UserName},
 };
 use mio::Registry;
 use slab::Slab;
@@ -157,9 +157,10 @@ impl Hub {
         user: UserName,
         password: Secret,
         source: std::net::IpAddr,
+        host: Option<HostName>,
     ) -> Option<SessionId> {
         let login = self.draw_login()?;
-        let check = ToAuthd::Check(Check { session: login, user, password, source });
+        let check = ToAuthd::Check(Check { session: login, user, password, source, host });
         self.authd.as_mut()?.send(check, None, &self.registry).ok()?;
         self.logins.insert(login, session);
         Some(login)

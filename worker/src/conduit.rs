@@ -1,9 +1,10 @@
 //! The data connection of one session: from the port that was agreed on to the last byte.
 //!
-//! Reads from: whoever reaches the passive port (only the client's own address is let in), and the client.
+//! Reads from: whoever reaches the passive port (only the client's own address is let in, or its proxy's), and the client.
 //! Descriptors are watched only when there is something to wait for: a small file needs none.
 
 use std::{
+    net::IpAddr,
     num::NonZeroU32,
     os::fd::{AsFd, OwnedFd},
     sync::Arc,
@@ -88,6 +89,8 @@ pub struct Conduit {
     port: Option<Socket>,
     /// The passive port is watched.
     port_watched: bool,
+    /// Behind a proxy, the passive connection may come from there as well.
+    proxy: Option<IpAddr>,
     connection: Connection,
     /// What the connection is watched for.
     watched: Option<Interest>,
@@ -112,9 +115,9 @@ impl Conduit {
         self.port.as_ref().map(Socket::port)
     }
 
-    /// Takes a passive socket.
-    pub fn hold(&mut self, socket: Socket) {
-        self.port = Some(socket);
+    /// Takes a passive socket, for a client who has come by this proxy, if by any.
+    pub fn hold(&mut self, socket: Socket, proxy: Option<IpAddr>) {
+        (self.port, self.proxy) = (Some(socket), proxy);
     }
 
     /// Whether the client is connected.
@@ -331,7 +334,7 @@ impl Conduit {
             self.connection = Connection::Failed;
             return;
         };
-        let (accepted, strangers) = port.accept(key.1);
+        let (accepted, strangers) = port.accept(key.1, self.proxy);
         if strangers > 0 {
             hub.log(
                 Level::Warning,
@@ -388,4 +391,4 @@ impl Conduit {
 
 /// A session's place, and its client's address.
 #[derive(Debug, Clone, Copy)]
-pub struct Place(pub usize, pub std::net::IpAddr);
+pub struct Place(pub usize, pub IpAddr);

@@ -13,10 +13,10 @@ use std::{
 use ipc::{
     link::{
         log::{Event as Happened, Level},
-        monitor_worker::{FromWorker, FtpSettings, Granted, ToWorker, WorkerEnd},
+        monitor_worker::{FromWorker, FtpSettings, Granted, Listener, ToWorker, WorkerEnd},
         worker_authd::{FromAuthd, Outcome},
     },
-    types::{ListenerId, SessionId},
+    types::SessionId,
 };
 use mio::{Events, Interest, Poll};
 use rustix::net::{SendFlags, send};
@@ -30,7 +30,8 @@ use crate::{
     ledger::{Full, Ledger},
     link::{Link, Lost},
     listeners::{Accepted, Listeners, PER_TURN},
-    session::{Seen, Session},
+    lobby::{Heard, Lobby},
+    session::{Arrival, Seen, Session},
 };
 
 /// Events taken from the kernel at once.
@@ -46,6 +47,7 @@ pub struct Worker {
     poll: Poll,
     hub: Hub,
     listeners: Listeners,
+    lobby: Lobby,
     /// Each by itself: a slab of them would be copied as it grows, and keep its largest size.
     sessions: Slab<Box<Session>>,
     stops: bool,
@@ -59,7 +61,8 @@ impl Worker {
         let monitor = Link::new(link, Source::Monitor.token(), &registry)?;
         let hub = Hub::new(registry, monitor, settings, ledger, helpers);
         hub.watch(hub.helpers.bell(), Source::Helpers, Interest::READABLE, false)?;
-        Ok(Worker { poll, hub, listeners: Listeners::default(), sessions: Slab::new(), stops: false })
+        let (listeners, lobby, sessions) = Default::default();
+        Ok(Worker { poll, hub, listeners, lobby, sessions, stops: false })
     }
 
     /// Tells the monitor something.
@@ -138,6 +141,7 @@ impl Worker {
             Some(Source::Data(key) | Source::Passive(key)) => self.with(key, |session, hub| session.on_data(hub)),
             Some(Source::Broker(place)) => self.on_broker(place),
             Some(Source::Listener(place)) => self.accept(place),
+            Some(Source::Lobby(place)) => self.hear(place, event.is_read_closed() || event.is_error()),
             Some(Source::Monitor) => self.on_monitor(),
             Some(Source::Authd) => self.on_authd(),
             Some(Source::Helpers) => self.on_helpers(),
@@ -176,7 +180,7 @@ impl Worker {
                     self.hub.due_at(self.hub.now + crate::listeners::REST_MS);
                     return;
                 }
-                Accepted::Client(fd, peer, listener) => self.welcome(fd, peer, listener),
+                Accepted::Client(fd, peer, listener) => self.arrive(fd, peer, listener),
             }
             accepted += 1;
         }
@@ -185,8 +189,36 @@ impl Worker {
         }
     }
 
-    /// A client has connected.
-    fn welcome(&mut self, fd: OwnedFd, peer: SocketAddr, listener: ListenerId) {
+    /// Somebody has connected: a client, or a proxy, which says first on whose behalf.
+    fn arrive(&mut self, fd: OwnedFd, peer: SocketAddr, listener: Listener) {
+        match self.hub.places.door(listener.address).map(|door| door.admits(peer.ip())) {
+            None => self.welcome(fd, Arrival { peer, listener: listener.id, proxied: None }),
+            Some(false) => self.no_header(peer, "not one of proxies"),
+            Some(true) => {
+                if !self.lobby.enter(fd, peer, listener.id, &mut self.hub) {
+                    let text = format_args!("reason=\"max_sessions wait for their PROXY header\" peer={peer}");
+                    self.hub.log(Level::Warning, Happened::Limit, None, text);
+                }
+            }
+        }
+    }
+
+    /// A proxy has said something.
+    fn hear(&mut self, place: usize, ended: bool) {
+        match self.lobby.hear(place, ended, &self.hub) {
+            Heard::Nothing => {}
+            Heard::Client(fd, arrival) => self.welcome(fd, arrival),
+            Heard::Closed(proxy, why) => self.no_header(proxy, why),
+        }
+    }
+
+    fn no_header(&mut self, peer: SocketAddr, why: &str) {
+        self.hub.log(Level::Warning, Happened::Refused, None, format_args!("reason=\"{why}\" peer={peer}"));
+    }
+
+    /// A client has connected, and its address is known.
+    fn welcome(&mut self, fd: OwnedFd, arrival: Arrival) {
+        let peer = arrival.peer;
         if let Err(full) = self.hub.ledger.take(peer.ip()) {
             let told: &[u8] = match full {
                 Full::Address => b"421 Too many connections from your address; try again later.\r\n",
@@ -198,7 +230,7 @@ impl Worker {
         }
         let entry = self.sessions.vacant_entry();
         let key = entry.key();
-        entry.insert(Box::new(Session::new(key, fd, peer, listener, &mut self.hub)));
+        entry.insert(Box::new(Session::new(key, fd, arrival, &mut self.hub)));
         self.with(key, |_, _| ());
     }
 
@@ -390,7 +422,7 @@ impl Worker {
         }
     }
 
-    /// Time limits, idle passive sockets, listeners that have rested.
+    /// Time limits, idle passive sockets, listeners that have rested, proxies that say nothing.
     fn expire(&mut self) {
         let now = self.hub.now;
         let keys: Vec<usize> =
@@ -401,7 +433,9 @@ impl Worker {
         let sessions = self.sessions.iter().map(|(_, session)| session.due(&self.hub)).min();
         let ports = self.hub.pool.expire(now);
         let listeners = self.listeners.wake(now, &self.hub.registry);
-        let next = [sessions, ports, listeners].into_iter().flatten().min().unwrap_or(NEVER);
+        let (late, proxies) = self.lobby.expire(now);
+        late.into_iter().for_each(|proxy| self.no_header(proxy, "no PROXY header in time"));
+        let next = [sessions, ports, listeners, proxies].into_iter().flatten().min().unwrap_or(NEVER);
         self.hub.due = if next == NEVER { NEVER } else { next.max(now + COARSE_MS) };
     }
 

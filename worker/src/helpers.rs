@@ -36,7 +36,7 @@ pub enum Errand {
     /// One turn of a transfer.
     Turn(Box<Transfer>, Arc<OwnedFd>),
     /// One turn of a sum or a copy.
-    Work(Job),
+    Work(Box<Job>),
     /// To close what nobody needs any more.
     Close(Vec<OwnedFd>),
 }
@@ -47,7 +47,7 @@ pub enum Back {
     /// The transfer, and how far the turn came.
     Turn(Box<Transfer>, Step),
     /// The sum or copy; its result when it has ended.
-    Work(Job, Option<Worked>),
+    Work(Box<Job>, Option<Worked>),
 }
 
 impl Back {

@@ -11,6 +11,7 @@ use ipc::{
     link::{
         log::{Event, Level},
         monitor_worker::{FromWorker, FtpSettings, ToWorker},
+        places::Places,
         worker_authd::{FromAuthd, ToAuthd},
     },
     types::SessionId,
@@ -18,7 +19,8 @@ use ipc::{
 use mio::{Interest, Registry, Token, unix::SourceFd};
 
 use crate::{
-    ask::Brokers, ftp::Out, helpers::Helpers, ledger::Ledger, link::Link, log::Log, passive::Pool, transfer::Tools,
+    ask::Brokers, conduit::Staged, ftp::Out, helpers::Helpers, ledger::Ledger, link::Link, log::Log, passive::Pool,
+    transfer::Tools,
 };
 
 /// Bytes of unfinished and waiting lines that a session may hold; more are left in its socket.
@@ -43,6 +45,8 @@ pub enum Source {
     Data(usize),
     /// The passive socket on which a session's client is expected.
     Passive(usize),
+    /// A proxy's connection that has not said on whose behalf it comes, by its place.
+    Lobby(usize),
     /// The bell of the helper threads.
     Helpers,
 }
@@ -58,15 +62,16 @@ impl Source {
             Source::Control(place) => (4, place),
             Source::Data(place) => (5, place),
             Source::Passive(place) => (6, place),
-            Source::Helpers => (7, 0),
+            Source::Lobby(place) => (7, place),
+            Source::Helpers => (8, 0),
         };
-        Token(place << 3 | kind)
+        Token(place << 4 | kind)
     }
 
     /// Back from a token.
     pub fn of(token: Token) -> Option<Self> {
-        let place = token.0 >> 3;
-        Some(match token.0 & 7 {
+        let place = token.0 >> 4;
+        Some(match token.0 & 15 {
             0 => Source::Monitor,
             1 => Source::Authd,
             2 => Source::Listener(place),
@@ -74,7 +79,8 @@ impl Source {
             4 => Source::Control(place),
             5 => Source::Data(place),
             6 => Source::Passive(place),
-            7 if place == 0 => Source::Helpers,
+            7 => Source::Lobby(place),
+            8 if place == 0 => Source::Helpers,
             _ => return None,
         })
     }
@@ -99,6 +105,8 @@ pub struct Hub {
     pub helpers: Helpers,
     /// caisson.toml(5).
     pub settings: FtpSettings,
+    /// The same, unpacked.
+    pub places: Places,
     /// Who holds how many connections, on all workers.
     pub ledger: Ledger,
     /// Lines for the log.
@@ -113,6 +121,8 @@ pub struct Hub {
     pub queue: Vec<u8>,
     /// What the step of the session whose turn it is emits.
     pub out: Out,
+    /// The upload that came under a hidden name with the answer of this turn, until an order takes it.
+    pub staged: Option<Staged>,
     /// Descriptors that may be closed when the replies of this turn are sent: the client need not wait for it.
     pub late: Vec<OwnedFd>,
     /// Bytes that each transfer may move in this turn, about.
@@ -148,7 +158,7 @@ impl Hub {
         ledger: Ledger,
         helpers: Helpers,
     ) -> Self {
-        Hub {
+        let mut hub = Hub {
             registry,
             monitor,
             authd: None,
@@ -156,14 +166,16 @@ impl Hub {
             pool: Pool::default(),
             tools: Tools::new(&settings),
             helpers,
+            places: Places::default(),
             ledger,
             log: Log::default(),
             logins: HashMap::new(),
             again: VecDeque::new(),
             input: vec![0; QUEUE_BYTES],
             queue: Vec::with_capacity(QUEUE_BYTES + 4),
-            out: Out { log_level: settings.log_level, ..Out::default() },
-            settings,
+            out: Out::default(),
+            settings: FtpSettings::default(),
+            staged: None,
             late: Vec::new(),
             share: TURN,
             now: 0,
@@ -172,7 +184,9 @@ impl Hub {
             brisk: false,
             last_login: 0,
             started: Instant::now(),
-        }
+        };
+        hub.obey(settings);
+        hub
     }
 
     /// Looks at the clock: once a turn.
@@ -202,6 +216,10 @@ impl Hub {
     pub fn obey(&mut self, settings: FtpSettings) {
         self.tools.obey(&settings);
         self.out.log_level = settings.log_level;
+        match Places::unpack(&settings.places) {
+            Ok(places) => self.places = places,
+            Err(breach) => self.fatal = Some(format!("link to the monitor: places: {breach}")),
+        }
         self.settings = settings;
         self.due_at(self.now);
     }
@@ -239,6 +257,7 @@ mod tests {
             Source::Data(7),
             Source::Passive(9),
             Source::Helpers,
+            Source::Lobby(2),
         ] {
             assert_eq!(Source::of(source.token()), Some(source));
         }

@@ -13,6 +13,7 @@
 //! | `helpers` | the threads that wait for disks |
 //! | `ask`, `link` | questions to monitor, authd, brokers |
 //! | `listeners`, `passive` | sockets that the monitor made |
+//! | `lobby`, `proxy` | connections from proxies, and their headers |
 //! | `ledger` | limits that hold over all workers |
 //! | `hub`, `log` | what sessions share; lines for the log |
 //!
@@ -29,8 +30,10 @@ pub mod hub;
 pub mod ledger;
 pub mod link;
 pub mod listeners;
+pub mod lobby;
 pub mod log;
 pub mod passive;
+pub mod proxy;
 pub mod session;
 pub mod transfer;
 

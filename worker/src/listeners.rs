@@ -25,7 +25,7 @@ pub const REST_MS: u64 = 1000;
 
 #[derive(Debug)]
 struct Entry {
-    id: ListenerId,
+    listener: Listener,
     fd: OwnedFd,
     rests_until: Option<u64>,
 }
@@ -33,8 +33,8 @@ struct Entry {
 /// What accepting brought.
 #[derive(Debug)]
 pub enum Accepted {
-    /// A client, non-blocking.
-    Client(OwnedFd, SocketAddr, ListenerId),
+    /// A client, non-blocking, or a proxy on behalf of one.
+    Client(OwnedFd, SocketAddr, Listener),
     /// Nobody is there.
     Nobody,
     /// No descriptors, no memory: the listener rests.
@@ -52,14 +52,14 @@ impl Listeners {
     pub fn add(&mut self, listener: Listener, fd: OwnedFd, registry: &Registry) -> io::Result<()> {
         let entry = self.entries.vacant_entry();
         watch(&fd, entry.key(), registry)?;
-        entry.insert(Entry { id: listener.id, fd, rests_until: None });
+        entry.insert(Entry { listener, fd, rests_until: None });
         Ok(())
     }
 
     /// Accepts there no longer.
     pub fn close(&mut self, id: ListenerId, registry: &Registry) {
         self.entries.retain(|_, entry| {
-            let stays = entry.id != id;
+            let stays = entry.listener.id != id;
             if !stays && entry.rests_until.is_none() {
                 // The monitor and the other workers hold the socket too: closing ours does not unwatch it.
                 let _ = epoll::delete(registry, &entry.fd);
@@ -76,7 +76,7 @@ impl Listeners {
         loop {
             match acceptfrom_with(&entry.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((fd, Some(peer))) => match SocketAddr::try_from(peer) {
-                    Ok(peer) => return Accepted::Client(fd, peer, entry.id),
+                    Ok(peer) => return Accepted::Client(fd, peer, entry.listener),
                     Err(_) => continue,
                 },
                 Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {

@@ -56,15 +56,17 @@ impl Socket {
         self.port
     }
 
-    /// Takes the connection of the client at `peer`; others are dropped and cost it nothing but time (RFC 2577).
+    /// Takes the connection of the client at `peer`, or of its `proxy`; others are dropped and cost it nothing but time
+    /// (RFC 2577).
     ///
     /// Also tells how many were dropped.
-    pub fn accept(&self, peer: IpAddr) -> (Accepted, usize) {
+    pub fn accept(&self, peer: IpAddr, proxy: Option<IpAddr>) -> (Accepted, usize) {
         for strangers in 0..MOST_STRANGERS {
             match acceptfrom_with(&self.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((fd, from)) => {
                     let from = from.and_then(|from| SocketAddr::try_from(from).ok());
-                    if from.is_some_and(|from| from.ip().to_canonical() == peer) {
+                    let from = from.map(|from| from.ip().to_canonical());
+                    if from.is_some_and(|from| from == peer || Some(from) == proxy) {
                         return (Accepted::Client(fd), strangers);
                     }
                 }

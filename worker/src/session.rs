@@ -6,7 +6,6 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    num::NonZeroU32,
     os::fd::{AsFd, OwnedFd},
 };
 
@@ -15,7 +14,7 @@ use ipc::{
         log::{Event as Happened, Level},
         monitor_worker::FtpSettings,
     },
-    types::{BrokerId, ListenerId, SessionId},
+    types::{BrokerId, HostName, ListenerId, SessionId},
 };
 use mio::Interest;
 use rustix::{
@@ -39,6 +38,7 @@ use crate::{
     passive::Socket,
 };
 
+mod errands;
 mod input;
 mod orders;
 
@@ -60,14 +60,6 @@ enum Login {
     Granted(SessionId, usize),
 }
 
-/// A sum or a copy that a helper works on.
-#[derive(Debug)]
-struct Working {
-    ticket: Ticket,
-    /// Bytes done so far.
-    moved: u64,
-}
-
 /// What epoll_wait(2) told of a control connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen {
@@ -82,6 +74,28 @@ pub struct Seen {
 /// What a control connection is always watched for.
 const INPUT: Interest = Interest::READABLE.add(Interest::PRIORITY);
 
+/// How a client has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// Where it, or its proxy, has connected.
+    pub listener: ListenerId,
+    /// Where the proxy has connected from, and the address where the client has connected to it, if that is known.
+    pub proxied: Option<(SocketAddr, Option<IpAddr>)>,
+}
+
+/// What there is to remember of few clients.
+#[derive(Debug, Default)]
+struct Rare {
+    /// Its proxy.
+    proxy: Option<IpAddr>,
+    /// The address where it has connected to that.
+    at: Option<IpAddr>,
+    /// The host it has named.
+    host: Option<HostName>,
+}
+
 /// One client.
 #[derive(Debug)]
 pub struct Session {
@@ -89,6 +103,8 @@ pub struct Session {
     control: OwnedFd,
     peer: SocketAddr,
     listener: ListenerId,
+    /// Only while there is something.
+    rare: Option<Box<Rare>>,
     talk: Talk,
     login: Login,
     reader: line::Reader,
@@ -102,10 +118,8 @@ pub struct Session {
     file: Option<OwnedFd>,
     /// The second one, if there were two.
     second: Option<OwnedFd>,
-    /// An upload that came under a hidden name with it.
-    staged: Option<NonZeroU32>,
     /// A sum or a copy under way.
-    work: Option<Box<Working>>,
+    work: Option<Box<errands::Working>>,
     connected: u64,
     since: u64,
     /// The control connection may have more to read.
@@ -123,12 +137,16 @@ pub struct Session {
 
 impl Session {
     /// A client has connected: greets it.
-    pub fn new(key: usize, control: OwnedFd, peer: SocketAddr, listener: ListenerId, hub: &mut Hub) -> Self {
+    pub fn new(key: usize, control: OwnedFd, arrival: Arrival, hub: &mut Hub) -> Self {
+        let Arrival { peer, listener, proxied } = arrival;
+        let (proxy, at) = proxied.unzip();
         let mut session = Session {
             key,
             control,
             peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
             listener,
+            rare: proxy
+                .map(|proxy| Box::new(Rare { proxy: Some(proxy.ip().to_canonical()), at: at.flatten(), host: None })),
             talk: Talk::default(),
             login: Login::None,
             reader: line::Reader::default(),
@@ -137,7 +155,6 @@ impl Session {
             conduit: None,
             file: None,
             second: None,
-            staged: None,
             work: None,
             connected: hub.now,
             since: hub.now,
@@ -150,8 +167,14 @@ impl Session {
             closing: false,
             gone: false,
         };
-        hub.log(Level::Info, Happened::Connect, None, format_args!("peer={}", session.peer));
-        let cx = Context { settings: &hub.settings, peer: session.peer.ip(), now: hub.now };
+        match proxy {
+            None => hub.log(Level::Info, Happened::Connect, None, format_args!("peer={}", session.peer)),
+            Some(proxy) => {
+                hub.log(Level::Info, Happened::Connect, None, format_args!("peer={} proxy={proxy}", session.peer));
+            }
+        }
+        let (peer, proxied) = (session.peer.ip(), session.proxy().is_some());
+        let cx = Context { settings: &hub.settings, places: &hub.places, peer, proxied, now: hub.now };
         session.talk.greet(&cx, &mut hub.out);
         session.settle(hub);
         if hub.watch(session.control.as_fd(), Source::Control(key), INPUT, false).is_err() {
@@ -217,28 +240,6 @@ impl Session {
         }
     }
 
-    /// A helper has done an errand; what is not for this session comes back.
-    pub fn came_back(&mut self, ticket: Ticket, back: Back, hub: &mut Hub) -> Option<(Ticket, Back)> {
-        let event = match back {
-            Back::Turn(transfer, step) => {
-                let place = Place(self.key, self.peer.ip());
-                let Some(conduit) = &mut self.conduit else { return Some((ticket, Back::Turn(transfer, step))) };
-                match conduit.came_back((ticket, transfer, step), place, hub) {
-                    Ok(turn) => self.after(turn, hub),
-                    Err(transfer) => return Some((ticket, Back::Turn(transfer, step))),
-                }
-            }
-            Back::Work(job, result) => {
-                if self.work.take_if(|work| work.ticket == ticket).is_none() {
-                    return Some((ticket, Back::Work(job, result)));
-                }
-                self.after_work(job, result, hub)
-            }
-        };
-        self.drive(event, hub);
-        None
-    }
-
     /// Something happened elsewhere that concerns it.
     pub fn deliver(&mut self, event: Event<'_>, hub: &mut Hub) {
         self.drive(Some(event), hub);
@@ -260,29 +261,17 @@ impl Session {
 
     /// Its broker answered.
     pub fn answered(&mut self, answered: Answered, hub: &mut Hub) {
-        self.staged = answered.staged();
+        let (login, number) = (answered.login, answered.staged());
+        if let (Login::Granted(_, broker), Some(number)) = (self.login, number) {
+            hub.staged = Some(Staged { login, broker, number });
+        }
         (self.file, self.second) = (answered.fd, answered.second);
         self.drive(Some(Event::Answer(answered.answer.outcome)), hub);
         // What no order has taken is of no use.
-        if let Some(staged) = self.take_staged() {
+        if let Some(staged) = hub.staged.take() {
             hub.discard(staged);
         }
         (self.file, self.second) = (None, None);
-    }
-
-    fn take_staged(&mut self) -> Option<Staged> {
-        let number = self.staged.take()?;
-        let Login::Granted(login, broker) = self.login else { return None };
-        Some(Staged { login, broker, number })
-    }
-
-    /// Its broker has died, and removed what was staged or left it behind.
-    pub fn broker_lost(&mut self, hub: &mut Hub) {
-        self.staged = None;
-        if let Some(conduit) = &mut self.conduit {
-            conduit.broker_lost();
-        }
-        self.deliver(Event::BrokerLost, hub);
     }
 
     /// A passive socket is there for it, or none is to be had; gives the socket back if it is not wanted any more.
@@ -296,7 +285,8 @@ impl Session {
         let event = match socket {
             Some(socket) => {
                 let port = socket.port();
-                self.conduit.get_or_insert_default().hold(socket);
+                let proxy = self.proxy();
+                self.conduit.get_or_insert_default().hold(socket, proxy);
                 Event::Listening(Some((port, self.local())))
             }
             None => Event::Listening(None),
@@ -420,8 +410,16 @@ impl Session {
         self.conduit.as_ref().is_some_and(|conduit| conduit.is_open())
     }
 
-    /// The address the client is connected to.
+    /// Its proxy, if it has come by one.
+    fn proxy(&self) -> Option<IpAddr> {
+        self.rare.as_ref().and_then(|rare| rare.proxy)
+    }
+
+    /// The address the client is connected to: the proxy's, if there is one that has told it.
     fn local(&self) -> Option<IpAddr> {
+        if let Some(at) = self.rare.as_ref().and_then(|rare| rare.at) {
+            return Some(at);
+        }
         let address = rustix::net::getsockname(&self.control).ok()?;
         SocketAddr::try_from(address).ok().map(|address| address.ip().to_canonical())
     }

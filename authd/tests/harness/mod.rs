@@ -15,7 +15,8 @@ use ipc::{
     link::{
         Confine,
         log::{Event, LogRecord},
-        monitor_authd::{self, AuthdSettings, AuthdStart, FromAuthd, Grant, ToAuthd, UserRecord},
+        monitor_authd::{self, AuthdSettings, AuthdStart, FromAuthd, Grant, ToAuthd},
+        user_record::UserRecord,
         worker_authd::{self, Check, Outcome, Verdict},
     },
     types::{Blob, Build, Ids, Secret, SessionId, UserName, WorkerId},
@@ -213,7 +214,7 @@ impl Worker {
 
 pub fn check(session: u32, user: &str, password: &[u8], source: [u8; 4]) -> Check {
     let (user, password) = (user_name(user), Secret::new(password.to_vec()).unwrap());
-    Check { session: SessionId(session), user, password, source: source.into() }
+    Check { session: SessionId(session), user, password, source: source.into(), host: None }
 }
 
 pub fn user_name(name: &str) -> UserName {
@@ -228,7 +229,7 @@ pub fn phc(cost: Cost, password: &[u8]) -> String {
 
 pub fn account(name: &str, phc: &str) -> UserRecord {
     let hash = Some(Blob::new(phc.as_bytes()).unwrap());
-    UserRecord { name: user_name(name), hash, locked: false, any_password: false }
+    UserRecord { name: user_name(name), hash, locked: false, any_password: false, hosts: Vec::new() }
 }
 
 /// alice, whose password is [`PASSWORD`].

@@ -17,7 +17,7 @@ use crate::types::{Build, SessionId, UserName, WorkerId};
 pub enum ToAuthd {
     /// First record.
     Start(AuthdStart),
-    /// The user table, new at every reload: a sealed memfd that holds [`UserRecord`]s, each postcard-encoded behind
+    /// The user table, new at every reload: a sealed memfd that holds [`UserRecord`](super::user_record::UserRecord)s, each postcard-encoded behind
     /// its length as four bytes, least significant first. Replaces the table before and empties the cache.
     Users,
     /// Serve this worker; one descriptor, the end of its link.
@@ -48,24 +48,6 @@ pub struct AuthdSettings {
     pub max_concurrent_password_checks: u32,
     /// `login_cache_ttl_secs`: seconds an accepted credential is remembered; 0 is off.
     pub login_cache_ttl_secs: u32,
-}
-
-/// One account, as authd needs it. Longest encoding: [`UserRecord::CAP`] bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UserRecord {
-    /// The account.
-    pub name: UserName,
-    /// The stored hash, a PHC string of argon2id (at most 512 bytes); `None`: no password is ever right.
-    pub hash: Option<crate::types::Blob<512>>,
-    /// Locked accounts cost the same check and are refused.
-    pub locked: bool,
-    /// Any password is right (the `anonymous` account, when it is enabled).
-    pub any_password: bool,
-}
-
-impl UserRecord {
-    /// Longest encoding in bytes.
-    pub const CAP: usize = 1024;
 }
 
 /// What authd says.

@@ -103,6 +103,8 @@ pub struct Listen {
     pub address: SocketAddr,
     /// Where in caisson.toml it is written: line and column, from 1.
     pub place: (u32, u32),
+    /// It has `proxies`: who connects there is not the client, and is not to be connected to.
+    pub proxied: bool,
 }
 
 /// First and last port of the passive range.
@@ -145,7 +147,7 @@ impl Record for ToConfig {
 
 impl Record for FromConfig {
     /// Paths are shorter than 4096 bytes; there are two in a [`Config`].
-    const CAP: usize = 16_384;
+    const CAP: usize = 32_768;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             FromConfig::Done(_) => 2..=2,

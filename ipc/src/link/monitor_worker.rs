@@ -81,6 +81,8 @@ pub struct FtpSettings {
     pub active: bool,
     /// `passive_address`: what 227 tells the client instead of the local address.
     pub passive_address: Option<Ipv4Addr>,
+    /// What depends on where clients come from; packed, because root does not look into it.
+    pub places: Blob<{ super::places::MOST }>,
     /// `max_sessions`: of all workers together, logged in or not; more are told 421.
     pub max_sessions: u32,
     /// `max_sessions_per_address`: of them, from one address; 0 is off.
@@ -187,6 +189,8 @@ pub enum FromWorker {
 }
 
 impl Record for ToWorker {
+    /// Settings are the longest: a banner, and places.
+    const CAP: usize = 20_480;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             ToWorker::Authd | ToWorker::Listener(_) | ToWorker::Region(_) => ONE,

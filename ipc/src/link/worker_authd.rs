@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Channel,
     call::{Call, NONE, Record},
-    types::{Secret, SessionId, UserName},
+    types::{HostName, Secret, SessionId, UserName},
 };
 
 /// What a worker asks.
@@ -31,6 +31,8 @@ pub struct Check {
     pub password: Secret,
     /// Where it comes from; decides whose turn it is in the queue.
     pub source: IpAddr,
+    /// The host it has named; accounts of other hosts are refused as with a wrong password.
+    pub host: Option<HostName>,
 }
 
 impl Call for Check {
@@ -60,7 +62,7 @@ pub struct Verdict {
 pub enum Outcome {
     /// Right; the monitor has been told.
     Accepted,
-    /// Unknown, locked or wrong: never says which.
+    /// Unknown, locked, of another host, or wrong: never says which.
     Rejected,
     /// The queue is full; try later.
     Busy,

@@ -3,13 +3,14 @@
 use std::thread::available_parallelism;
 
 use ipc::link::monitor_config::{Config, Listen, User};
+use ipc::link::places::{Door, Host, MOST, Passive, Places};
 use ipc::types::{Ids, UserName};
 use rustix::process::geteuid;
 
-use crate::keywords::{CONFIG, LISTEN, USER};
-use crate::parse::{Source, defaults};
+use crate::keywords::{CONFIG, REPEATED, USER};
+use crate::parse::{Found, Source, defaults};
 use crate::value::uid;
-use crate::{Entry, Judged, Settings, Users};
+use crate::{Entry, Judged, Part, Settings, Users};
 
 /// As many accounts as authd takes.
 const MOST_USERS: usize = 131_072;
@@ -20,13 +21,18 @@ const MOST_USERS: usize = 131_072;
 /// One line with the place.
 pub fn settings(source: &Source, root: bool) -> Result<Settings, String> {
     let mut settings: Settings = defaults(CONFIG);
-    for (listen, offset) in source.read(CONFIG, ("listen", LISTEN), &mut settings)? {
-        let Some(address) = listen.address else { continue };
-        if settings.config.listen.iter().any(|other| other.address == address) {
-            return Err(source.error(offset, "listen.address: listed twice"));
-        }
-        settings.config.listen.push(Listen { address, place: source.line_and_column(offset) });
+    let mut places = Places::default();
+    for found in source.read(CONFIG, REPEATED, &mut settings)? {
+        let (key, offset) = (found.section, found.offset);
+        add(found, source, &mut settings.config, &mut places)
+            .map_err(|(name, why)| source.error(offset, format!("{key}.{name}: {why}")))?;
     }
+    settings.hosts = places.hosts.iter().map(|host| host.name.clone()).collect();
+    settings.config.ftp.places = places.pack().ok_or_else(|| {
+        let text =
+            "host.banner: expected less in repeated sections: addresses, names and banners together take more than";
+        source.error(0, format!("{text} {MOST} bytes"))
+    })?;
     fill_in(&mut settings.config);
     if !(1..=16).contains(&settings.config.listen.len()) {
         let message = "listen.address: expected 1 to 16 sections, as in [[listen]] address = \"0.0.0.0:21\"";
@@ -41,6 +47,34 @@ pub fn settings(source: &Source, root: bool) -> Result<Settings, String> {
         }
     }
     Ok(settings)
+}
+
+/// Puts a repeated section where it belongs, or says which keyword is wrong.
+fn add(
+    found: Found<Part>,
+    source: &Source,
+    config: &mut Config,
+    places: &mut Places,
+) -> Result<(), (&'static str, String)> {
+    let Found { section, holds: part, offset } = found;
+    if section == "passive" {
+        places.passive.push(Passive { clients: part.clients, address: part.external });
+    } else if let Some(name) = part.name {
+        if places.host(&name).is_some() {
+            return Err(("name", "listed twice".to_owned()));
+        }
+        places.hosts.push(Host { name, banner: part.banner });
+    } else if let Some(address) = part.address {
+        if config.listen.iter().any(|other| other.address == address) {
+            return Err(("address", "listed twice".to_owned()));
+        }
+        let proxied = !part.proxies.is_empty();
+        config.listen.push(Listen { address, place: source.line_and_column(offset), proxied });
+        if proxied {
+            places.doors.push(Door { address, proxies: part.proxies });
+        }
+    }
+    Ok(())
 }
 
 /// The numbers that depend on the machine.
@@ -69,7 +103,7 @@ fn primary_group(uid: u32) -> Option<u32> {
 /// One line with the place.
 pub fn accounts(source: &Source, config: &Source, settings: &Settings) -> Result<Users, String> {
     let mut users = Users::new();
-    for (entry, offset) in source.read(&[], ("user", USER), &mut ())? {
+    for Found { holds: entry, offset, .. } in source.read(&[], USER, &mut ())? {
         let user = judge(&entry, settings).map_err(|(key, why)| source.error(offset, format!("user.{key}: {why}")))?;
         let name = entry.name.ok_or_else(|| source.error(offset, "user.name: missing"))?;
         if users.insert(name.clone(), user).is_some() {
@@ -108,6 +142,9 @@ fn judge(entry: &Entry, settings: &Settings) -> Result<Judged, (&'static str, St
         None
     };
     wrong.map_or(Ok(()), Err)?;
+    if let Some(host) = entry.account.hosts.iter().find(|host| !settings.hosts.contains(host)) {
+        return Err(("hosts", format!("\"{host}\" is the name of no [[host]] in caisson.toml(5)")));
+    }
     let gid = entry.gid.or_else(|| primary_group(uid));
     let gid = gid.ok_or_else(|| ("gid", format!("missing; the system has no user {uid} to take it from")))?;
     let ids = Some(Ids { uid, gid, groups: entry.groups.clone() });

@@ -2,8 +2,12 @@
 //!
 //! caisson.toml(5) and caisson-users(5) list them in this order; tests/man.rs compares both ways.
 
-use crate::value::{absolute, address, banner, gid, gids, hash, level, permissions, ports, set, uid, zone};
-use crate::{Entry, Listen, Settings};
+use ipc::types::HostName;
+
+use crate::value::{
+    absolute, address, banner, gid, gids, hash, hosts, level, networks, permissions, ports, set, uid, zone,
+};
+use crate::{Entry, Part, Settings};
 
 /// A keyword of a section that is read into a `T`.
 pub struct Keyword<T: 'static> {
@@ -47,10 +51,14 @@ impl<T> Kind<T> {
     }
 }
 
+const BANNER: &str = "a string of at most 1024 printable bytes, lines separated by \\n";
+const HOSTS: &str = "an array of at most 16 names of [[host]] sections of caisson.toml";
+const IPV4: &str = "a string, an IPv4 address";
 const PATH: &str = "a string, an absolute path";
 const UID: &str = "a uid, or a string, the name of a user of the system";
 const GID: &str = "a gid, or a string, the name of a group of the system";
 const GIDS: &str = "an array of at most 32 gids or names of groups of the system";
+const NETWORKS: &str = "an array of 1 to 64 addresses or networks, as in \"192.0.2.7\" or \"2001:db8::/32\"";
 const RIGHTS: &str = "an array of names of permissions";
 const RANGE: &str = "a string FIRST-LAST, ports from 1024 to 65535";
 const DAY: u64 = 86_400;
@@ -61,7 +69,7 @@ const fn word<T>(section: &'static str, name: &'static str, default: &'static st
     Keyword { section, name, default, kind }
 }
 
-/// caisson.toml(5), but for `[[listen]]`. Ranges make the casts exact.
+/// caisson.toml(5), but for [`REPEATED`]. Ranges make the casts exact.
 #[rustfmt::skip]
 pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "users_file",            "\"/etc/caisson/users.toml\"", Text(PATH, |c, v| set(&mut c.users_file, absolute(v)))),
@@ -77,9 +85,9 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "atomic_uploads",        "false",   Flag(|c, on| c.config.atomic_uploads = on)),
     word("", "sync_uploads",          "false",   Flag(|c, on| c.config.ftp.sync_uploads = on)),
     word("", "listing_time",          "\"utc\"", Text("\"utc\" or \"local\" or a string, the name of a time zone", |c, v| { c.config.listing_zone = zone(v)?; Ok(()) })),
-    word("", "banner",                "\"Caisson\"", Text("a string of at most 1024 printable bytes, lines separated by \\n", |c, v| set(&mut c.config.ftp.banner, banner(v)))),
+    word("", "banner",                "\"Caisson\"", Text(BANNER, |c, v| set(&mut c.config.ftp.banner, banner(v)))),
     word("", "passive_ports",         "\"50000-50999\"", Text(RANGE, |c, v| set(&mut c.config.passive_ports, ports(v)))),
-    word("", "passive_address",       UNSET,     Text("a string, an IPv4 address", |c, v| set(&mut c.config.ftp.passive_address, v.parse().ok().map(Some)))),
+    word("", "passive_address",       UNSET,     Text(IPV4, |c, v| set(&mut c.config.ftp.passive_address, v.parse().ok().map(Some)))),
     word("", "active",                "true",    Flag(|c, on| c.config.ftp.active = on)),
     word("", "active_source_port_20", "false",   Flag(|c, on| c.config.active_source_port_20 = on)),
     word("", "login_timeout_secs",    "60",      Number(0, DAY, |c, n| c.config.ftp.login_timeout_secs = n as u32)),
@@ -104,12 +112,18 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("anonymous", "uid",          UNSET,     Id(UID, |c, v| set(&mut c.anonymous_account.uid, Some(uid(v)?)))),
     word("anonymous", "gid",          UNSET,     Id(GID, |c, v| set(&mut c.anonymous_account.gid, Some(gid(v)?)))),
     word("anonymous", "permissions",  "[\"read\", \"list\"]", List(RIGHTS, |c, v| set(&mut c.anonymous_account.account.user.permissions, permissions(v)))),
+    word("anonymous", "hosts",        "[]",      List(HOSTS, |c, v| set(&mut c.anonymous_account.account.hosts, hosts(v)))),
 ];
 
-/// `[[listen]]` of caisson.toml(5).
+/// The sections of caisson.toml(5) that may be repeated.
 #[rustfmt::skip]
-pub const LISTEN: &[Keyword<Listen>] = &[
+pub const REPEATED: &[Keyword<Part>] = &[
     word("listen", "address",         REQUIRED,  Text("a string ADDRESS:PORT, as in \"0.0.0.0:21\" or \"[::]:21\"", |l, v| set(&mut l.address, address(v).map(Some)))),
+    word("listen", "proxies",         UNSET,     List(NETWORKS, |l, v| set(&mut l.proxies, Some(networks(v)?)))),
+    word("passive", "clients",        REQUIRED,  List(NETWORKS, |p, v| set(&mut p.clients, Some(networks(v)?)))),
+    word("passive", "address",        UNSET,     Text(IPV4, |p, v| set(&mut p.external, v.parse().ok().map(Some)))),
+    word("host", "name",              REQUIRED,  Text("a string, a host name as clients write it", |h, v| set(&mut h.name, HostName::new(v.as_bytes()).map(Some)))),
+    word("host", "banner",            UNSET,     Text(BANNER, |h, v| set(&mut h.banner, banner(v).map(Some)))),
 ];
 
 /// `[[user]]` of caisson-users(5).
@@ -122,6 +136,7 @@ pub const USER: &[Keyword<Entry>] = &[
     word("user", "gid",               UNSET,     Id(GID, |e, v| set(&mut e.gid, Some(gid(v)?)))),
     word("user", "groups",            "[]",      List(GIDS, |e, v| set(&mut e.groups, Some(gids(v)?)))),
     word("user", "permissions",       "[\"all\"]", List(RIGHTS, |e, v| set(&mut e.account.user.permissions, permissions(v)))),
+    word("user", "hosts",             "[]",      List(HOSTS, |e, v| set(&mut e.account.hosts, hosts(v)))),
     word("user", "locked",            "false",   Flag(|e, on| e.account.user.locked = on)),
 ];
 

@@ -20,7 +20,7 @@ mod value;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -29,13 +29,13 @@ use std::process::ExitCode;
 use ipc::Received;
 use ipc::link::Confine;
 use ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
-use ipc::types::{Blob, UserName};
+use ipc::types::{Blob, HostName, Network, UserName};
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 use crate::doubts::Doubts;
 
 pub use check::{accounts, settings};
-pub use keywords::{CONFIG, Keyword, Kind, LISTEN, REQUIRED, UNSET, USER};
+pub use keywords::{CONFIG, Keyword, Kind, REPEATED, REQUIRED, UNSET, USER};
 pub use parse::Source;
 
 /// Longest file read, in bytes.
@@ -53,14 +53,23 @@ pub struct Settings {
     pub worker_user: String,
     pub authd_user: String,
     pub anonymous: bool,
+    /// The names of `[[host]]`.
+    pub hosts: Vec<HostName>,
     pub anonymous_account: Entry,
 }
 
-/// One `[[listen]]` as read.
+/// One repeated section as read; only the fields of its own keywords are filled in.
 #[derive(Debug, Clone, Default)]
-pub struct Listen {
-    /// `address`.
+#[allow(missing_docs, reason = "named after the keywords, which caisson.toml(5) describes")]
+pub struct Part {
+    /// `address` of `[[listen]]`.
     pub address: Option<SocketAddr>,
+    pub proxies: Vec<Network>,
+    pub clients: Vec<Network>,
+    /// `address` of `[[passive]]`.
+    pub external: Option<Ipv4Addr>,
+    pub name: Option<HostName>,
+    pub banner: Option<Blob<1024>>,
 }
 
 /// One `[[user]]` as written: names looked up, not yet judged.
@@ -82,6 +91,8 @@ pub struct Judged {
     pub hash: Option<Blob<512>>,
     /// Any password is right: anonymous accounts.
     pub any_password: bool,
+    /// For authd: clients must have named one of these.
+    pub hosts: Vec<HostName>,
     /// What the monitor is told.
     pub user: User,
 }

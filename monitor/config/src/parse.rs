@@ -19,11 +19,12 @@ pub struct Source {
     pub text: String,
 }
 
-/// A `[[section]]` that may be repeated: its name and keywords.
-pub(crate) type Repeated<R> = (&'static str, &'static [Keyword<R>]);
-
-/// What the repeated sections hold, and at which offset each begins.
-type Found<R> = Result<Vec<(R, usize)>, String>;
+/// What a `[[section]]` that may be repeated holds, its name, and at which offset it begins.
+pub(crate) struct Found<R> {
+    pub section: &'static str,
+    pub holds: R,
+    pub offset: usize,
+}
 
 impl Source {
     /// An error at a byte offset of the text.
@@ -45,39 +46,49 @@ impl Source {
         (number(before.matches('\n').count() + 1), number(column))
     }
 
-    /// Reads the document: keywords of the top and of sections into `into`, and the repeated sections.
-    pub(crate) fn read<T, R: Default>(&self, words: &[Keyword<T>], repeated: Repeated<R>, into: &mut T) -> Found<R> {
+    /// Reads the document: keywords of the top and of sections into `into`, and the repeated sections in their order.
+    pub(crate) fn read<T, R: Default>(
+        &self,
+        words: &[Keyword<T>],
+        repeated: &[Keyword<R>],
+        into: &mut T,
+    ) -> Result<Vec<Found<R>>, String> {
+        let others: Vec<&str> = repeated.iter().map(|word| word.section).collect();
         let document = DeTable::parse(&self.text)
             .map_err(|e| self.error(e.span().map_or(0, |span| span.start), e.message().replace('\n', "; ")))?;
         let mut list = Vec::new();
         for (key, value) in document.get_ref() {
             match (key.get_ref().as_ref(), value.get_ref()) {
-                (name, DeValue::Array(items)) if name == repeated.0 => {
-                    for item in items {
-                        list.push((self.read_item(item, repeated)?, item.span().start));
+                (name, value) if others.contains(&name) => {
+                    let wrong = |at: usize| self.error(at, format!("{name}: expected a section [[{name}]]"));
+                    for item in value.as_array().ok_or_else(|| wrong(key.span().start))? {
+                        let offset = item.span().start;
+                        let table = item.get_ref().as_table().ok_or_else(|| wrong(offset))?;
+                        list.push(self.read_item(table, offset, name, repeated)?);
                     }
-                }
-                (name, _) if name == repeated.0 => {
-                    return Err(self.error(key.span().start, format!("{name}: expected a section [[{name}]]")));
                 }
                 (section, DeValue::Table(table)) if words.iter().any(|w| w.section == section) => {
                     table.iter().try_for_each(|(key, value)| self.keyword(section, key, value, words, &[], into))?;
                 }
-                _ => self.keyword("", key, value, words, &[repeated.0], into)?,
+                _ => self.keyword("", key, value, words, &others, into)?,
             }
         }
         Ok(list)
     }
 
-    fn read_item<R: Default>(&self, item: &Spanned<DeValue<'_>>, (name, words): Repeated<R>) -> Result<R, String> {
-        let at = item.span().start;
-        let table = item.get_ref().as_table();
-        let table = table.ok_or_else(|| self.error(at, format!("{name}: expected a section [[{name}]]")))?;
-        let mut read = defaults(words);
-        table.iter().try_for_each(|(key, value)| self.keyword(name, key, value, words, &[], &mut read))?;
-        match words.iter().find(|w| w.default == REQUIRED && !table.contains_key(w.name)) {
-            Some(w) => Err(self.error(at, format!("{name}.{}: missing; expected {}", w.name, w.kind.expected()))),
-            None => Ok(read),
+    fn read_item<R: Default>(
+        &self,
+        table: &DeTable<'_>,
+        offset: usize,
+        name: &str,
+        words: &[Keyword<R>],
+    ) -> Result<Found<R>, String> {
+        let own = || words.iter().filter(|word| word.section == name);
+        let mut holds = defaults(own());
+        table.iter().try_for_each(|(key, value)| self.keyword(name, key, value, words, &[], &mut holds))?;
+        match own().find(|w| w.default == REQUIRED && !table.contains_key(w.name)) {
+            Some(w) => Err(self.error(offset, format!("{name}.{}: missing; expected {}", w.name, w.kind.expected()))),
+            None => Ok(Found { section: own().next().map_or("", |word| word.section), holds, offset }),
         }
     }
 
@@ -137,9 +148,9 @@ fn text(value: &DeValue<'_>) -> Option<String> {
 }
 
 /// A section in which nothing is given. (tests/man.rs checks that every default is a value of its own keyword.)
-pub(crate) fn defaults<T: Default>(words: &[Keyword<T>]) -> T {
+pub(crate) fn defaults<'w, T: Default + 'static>(words: impl IntoIterator<Item = &'w Keyword<T>>) -> T {
     let mut section = T::default();
-    for word in words.iter().filter(|w| w.default != REQUIRED && w.default != UNSET) {
+    for word in words.into_iter().filter(|w| w.default != REQUIRED && w.default != UNSET) {
         let _ = DeValue::parse(word.default).is_ok_and(|value| word.kind.set(value.get_ref(), &mut section).is_ok());
     }
     section

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
-use ipc::link::monitor_authd::UserRecord;
 use ipc::link::monitor_config::Account;
+use ipc::link::user_record::UserRecord;
 use ipc::table::SEALS;
 use ipc::types::UserName;
 use postcard::to_stdvec;
@@ -17,8 +17,9 @@ use crate::{Judged, Users};
 pub(crate) fn tables(users: &Users) -> io::Result<[OwnedFd; 2]> {
     let account = |(name, of): (&UserName, &Judged)| to_stdvec(&Account { name: name.clone(), user: of.user.clone() });
     let record = |(name, of): (&UserName, &Judged)| {
-        let (hash, locked, any_password) = (of.hash.clone(), of.user.locked, of.any_password);
-        to_stdvec(&UserRecord { name: name.clone(), hash, locked, any_password })
+        let (hash, hosts) = (of.hash.clone(), of.hosts.clone());
+        let (locked, any_password) = (of.user.locked, of.any_password);
+        to_stdvec(&UserRecord { name: name.clone(), hash, locked, any_password, hosts })
     };
     Ok([sealed("accounts", users.iter().map(account))?, sealed("users", users.iter().map(record))?])
 }
@@ -50,7 +51,7 @@ mod tests {
     fn users() -> Users {
         let user = User { locked: true, home: "/srv".into(), ..User::default() };
         let hash = Some(Blob::new(b"$argon2id$").unwrap());
-        Users::from([(UserName::new(b"alice").unwrap(), Judged { hash, any_password: false, user })])
+        Users::from([(UserName::new(b"alice").unwrap(), Judged { hash, user, ..Judged::default() })])
     }
 
     fn bytes(table: &OwnedFd) -> Vec<u8> {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ipc::link::{log::Level, monitor_config::Ports};
-use ipc::types::{Blob, Permission, Permissions};
+use ipc::types::{Blob, HostName, Network, NoNetwork, Permission, Permissions};
 use nix::unistd::{Group, User};
 
 /// `FIRST-LAST`, both from 1024 to 65535, in this order.
@@ -32,6 +32,20 @@ pub(crate) fn address(text: &str) -> Option<SocketAddr> {
     text.parse().ok().filter(|address: &SocketAddr| address.port() != 0)
 }
 
+/// Networks, 1 to 64 of them.
+pub(crate) fn networks(texts: &[String]) -> Result<Vec<Network>, String> {
+    if !(1..=64).contains(&texts.len()) {
+        return Err(String::new());
+    }
+    let network = |text: &String| {
+        text.parse().map_err(|why| match why {
+            NoNetwork::Form => String::new(),
+            NoNetwork::Within(network) => format!("{text} has bits behind its prefix; did you mean {network}?"),
+        })
+    };
+    texts.iter().map(network).collect()
+}
+
 pub(crate) fn banner(text: &str) -> Option<Blob<1024>> {
     let printable = !text.contains(|c: char| c.is_control() && c != '\n');
     Blob::new(text.as_bytes()).ok().filter(|_| printable)
@@ -47,6 +61,11 @@ pub(crate) fn permissions(words: &[String]) -> Option<Permissions> {
         "all" => Some(Permissions::ALL),
         _ => Permission::ALL.iter().find(|(name, _)| name == word).map(|&(_, permission)| granted.with(permission)),
     })
+}
+
+/// Names of hosts, at most 16.
+pub(crate) fn hosts(names: &[String]) -> Option<Vec<HostName>> {
+    names.iter().map(|name| HostName::new(name.as_bytes())).collect::<Option<_>>().filter(|_| names.len() <= 16)
 }
 
 /// A uid: a number, or a name of passwd(5).

@@ -154,11 +154,31 @@ fn a_value_of_the_wrong_type_or_range_is_named_with_what_was_expected() {
         ),
         ("[[listen]]\naddress = \"127.0.0.1\"", "5:11: listen.address: expected a string ADDRESS:PORT"),
         ("[[listen]]\naddress = \"127.0.0.1:0\"", "5:11: listen.address: expected a string ADDRESS:PORT"),
+        ("[[listen]]\naddress = \"127.0.0.1:1\"\nproxies = []", "6:11: listen.proxies: expected an array of 1 to 64"),
+        ("[[listen]]\naddress = \"127.0.0.1:1\"\nproxies = [\"all\"]", "6:11: listen.proxies: expected an array of 1"),
+        (
+            "[[listen]]\naddress = \"127.0.0.1:1\"\nproxies = [\"10.0.0.1/8\"]",
+            "6:11: listen.proxies: 10.0.0.1/8 has bits behind its prefix; did you mean 10.0.0.0/8?",
+        ),
+        ("proxies = []", "4:1: proxies: unknown keyword"),
+        ("[[passive]]\naddress = \"10.0.0.5\"", "4:1: passive.clients: missing; expected an array of 1 to 64"),
+        ("[[passive]]\naddress = \"::1\"", "5:11: passive.address: expected a string, an IPv4 address, found \"::1\""),
         ("[[listen]]", "4:1: listen.address: missing; expected a string ADDRESS:PORT"),
         ("[[listen]]\naddress = \"127.0.0.1:2121\"", "6:1: listen.address: listed twice"),
     ] {
         let got = wrong(line);
         assert!(got.starts_with("caisson.toml:") && got.contains(error), "{line}: {got}");
+    }
+}
+
+#[test]
+fn a_section_that_may_be_repeated_is_written_in_double_brackets() {
+    for (text, place) in
+        [("listen = 1", "1:1"), ("[listen]\naddress = \"127.0.0.1:1\"", "1:2"), ("listen = [1]", "1:11")]
+    {
+        let files = Files::new("", "");
+        write(&files.config(), text);
+        assert_eq!(files.error(), format!("caisson.toml:{place}: listen: expected a section [[listen]]"));
     }
 }
 
@@ -196,6 +216,28 @@ fn one_wrong_account_and_none_is_loaded() {
         let got = wrong_users(&format!("{good}{bad}"));
         assert!(got.starts_with("users.toml:") && got.contains(error), "{bad}: {got}");
     }
+}
+
+#[test]
+fn an_account_belongs_to_hosts_there_are() {
+    let hosts = "[[host]]\nname = \"a.test\"\n[[host]]\nname = \"B.test.\"";
+    let of = |names: &str| Files::new(hosts, &account("alice", &format!("hosts = {names}")));
+    let (settings, users) = of("[\"b.test\", \"A.TEST\"]").load().unwrap();
+    assert_eq!(users.values().next().unwrap().hosts, [settings.hosts[1].clone(), settings.hosts[0].clone()]);
+    let unknown = "users.toml:1:1: user.hosts: \"c.test\" is the name of no [[host]] in caisson.toml(5)";
+    assert_eq!(of("[\"c.test\"]").error(), unknown);
+    assert!(of("[\"no name\"]").error().contains("user.hosts: expected an array of at most 16 names of [[host]]"));
+    assert!(wrong("[[host]]\nname = \"-\"").contains("5:8: host.name: expected a string, a host name"));
+    assert!(wrong("[[host]]\nbanner = \"x\"").contains("4:1: host.name: missing"));
+    assert!(wrong(&format!("{hosts}\n[[host]]\nname = \"A.test\"")).contains("8:1: host.name: listed twice"));
+}
+
+#[test]
+fn more_sections_than_workers_can_be_told_of_are_refused() {
+    let host = |n: usize| format!("[[host]]\nname = \"h{n}.test\"\nbanner = \"{}\"\n", "x".repeat(1024));
+    let many = |count| (0..count).map(host).collect::<String>();
+    assert!(Files::new(&many(15), "").load().is_ok());
+    assert!(wrong(&many(16)).contains("together take more than 16384 bytes"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use config::{CONFIG, Keyword, LISTEN, REQUIRED, Source, UNSET, USER};
+use config::{CONFIG, Keyword, REPEATED, REQUIRED, Source, UNSET, USER};
 use ipc::{link::log::Event, types::Permission};
 
 fn path(page: &str) -> PathBuf {
@@ -54,10 +54,10 @@ fn compare(page: &str, expected: &[(String, String)]) {
     }
 }
 
-/// Keywords of caisson.toml(5) in the order of the page: the top, `[[listen]]`, the other sections.
+/// Keywords of caisson.toml(5) in the order of the page: the top, the repeated sections, the others.
 fn config_sentences() -> Vec<(String, String)> {
     let mut all = sentences(CONFIG.iter().filter(|word| word.section.is_empty()));
-    all.extend(sentences(LISTEN));
+    all.extend(sentences(REPEATED));
     all.extend(sentences(CONFIG.iter().filter(|word| !word.section.is_empty())));
     all
 }

@@ -2,7 +2,8 @@
 //!
 //! Runs as root. Reads from: worker (hostile). Trusts: the vouch table, and what the kernel says of the socket that came along.
 //! The peer's address is read from that socket, which must be a connection to one of our listeners; from the message comes the
-//! port alone, and none below 1024 (RFC 2577 3). So nobody is connected to but clients, and never to a system service.
+//! port alone, and none below 1024 (RFC 2577 3). So nobody is connected to but clients, and never to a system service. Where the
+//! peer is a proxy, nobody is connected to.
 
 use std::{net::SocketAddr, os::fd::OwnedFd};
 
@@ -25,7 +26,9 @@ pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBac
     } else if worker.child.peer.behind() {
         Err(Errno::AGAIN)
     } else {
-        let ours = |local: SocketAddr| m.listeners.iter().any(|listening| serves(listening.address, local));
+        let proxied = |local| m.config.listen.iter().any(|listen| listen.proxied && serves(listen.address, local));
+        let came = |local| m.listeners.iter().any(|listening| serves(listening.address, local));
+        let ours = |local: SocketAddr| came(local) && !proxied(local);
         connect_to_peer(control, ask.port, m.config.active_source_port_20, &ours)
     };
     let (errno, socket) = match connecting {

@@ -230,6 +230,42 @@ fn an_external_address_is_what_227_tells() {
 }
 
 #[test]
+fn the_external_address_depends_on_the_clients_network() {
+    if !root_or_skip("[[passive]]") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("passive_address = \"203.0.113.7\"");
+    for section in [
+        "clients = [\"192.0.2.0/24\", \"127.0.0.71\"]\naddress = \"10.0.0.5\"",
+        "clients = [\"127.0.0.72\"]",
+        "clients = [\"127.0.0.64/26\"]\naddress = \"10.0.0.6\"",
+    ] {
+        site.section("passive", section);
+    }
+    let daemon = Daemon::start(site);
+    let own = daemon.address().ip().to_string();
+    for (source, told) in [
+        ("127.0.0.71", "10.0.0.5"),
+        ("127.0.0.72", own.as_str()),
+        ("127.0.0.73", "10.0.0.6"),
+        ("127.0.0.74", "10.0.0.6"),
+        ("127.0.0.128", "203.0.113.7"),
+    ] {
+        let mut client = Client::over(ftp::connect_from(source, daemon.address()));
+        client.expect_reply(&[220]);
+        client.login("alice", "correct horse");
+        let address = client.pasv();
+        assert_eq!(address.ip().to_string(), told, "{source}");
+        let connection = ftp::connect_from(source, (daemon.address().ip(), address.port()).into());
+        client.expect("LIST", &[150, 125]);
+        assert_eq!(ftp::drain(connection), b"");
+        client.expect_reply(&[226]);
+        client.epsv();
+    }
+}
+
+#[test]
 fn ipv6_clients_use_the_extended_commands() {
     if !root_or_skip("IPv6") {
         return;

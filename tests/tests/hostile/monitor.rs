@@ -200,6 +200,25 @@ fn connections_go_to_the_client_itself_and_to_no_system_port() {
 }
 
 #[test]
+fn where_the_peer_is_a_proxy_nobody_is_connected_to() {
+    if !e2e::root_or_skip("ConnectBack behind a proxy") {
+        return;
+    }
+    let mut site = Puppet::stage(env!("CARGO_BIN_EXE_hostile-worker"));
+    site.set("workers = 1").listen("proxies = [\"127.0.0.1\"]");
+    let daemon = e2e::Daemon::start(site);
+    let mut puppet = Puppet::take_over(&daemon);
+    puppet.log_in(&daemon, "alice", 1);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("bind");
+    let port = listener.local_addr().expect("address").port();
+    puppet.send(Link::Monitor, &connect_back(1, port), &["control"]);
+    let (answer, fds) = puppet.expect::<ToWorker>(Link::Monitor);
+    assert!(matches!(answer, ToWorker::ConnectBack(c) if c.errno != 0) && fds == 0, "{answer:?}");
+    listener.set_nonblocking(true).expect("fcntl");
+    assert!(listener.accept().is_err(), "the proxy was connected to");
+}
+
+#[test]
 fn a_worker_that_reads_nothing_is_ended_and_costs_root_little() {
     let Some(mut scene) = Scene::set("reads nothing") else { return };
     let monitor = scene.daemon.monitor;

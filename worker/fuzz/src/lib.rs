@@ -1,6 +1,9 @@
 //! What the worker's targets assert of bytes a client may send.
 
-use worker::ftp::line::{self, Line, Reader};
+use worker::{
+    ftp::line::{self, Line, Reader},
+    proxy::{self, Header},
+};
 
 /// Splits `bytes` fed in pieces whose lengths `cuts` chooses; what comes out must not depend on the pieces.
 pub fn lines(cuts: &[u8], bytes: &[u8]) {
@@ -60,4 +63,15 @@ pub fn session(bytes: &[u8]) {
         }
     }
     assert!(open.is_none());
+}
+
+/// The beginning of a proxy's connection: decided by its first bytes alone, and no earlier than they are there.
+pub fn proxy_header(bytes: &[u8]) {
+    let decided = (0..=bytes.len().min(proxy::LONGEST)).map(|end| proxy::parse(&bytes[..end])).find(|h| *h != Header::Part);
+    assert_eq!(decided.unwrap_or(Header::Part), proxy::parse(bytes));
+    match proxy::parse(bytes) {
+        Header::Whole { length, .. } => assert!(length <= bytes.len().min(proxy::LONGEST)),
+        Header::Part => assert!(bytes.len() < proxy::LONGEST),
+        Header::Wrong(_) => {}
+    }
 }

@@ -22,16 +22,17 @@ pub mod state;
 pub mod table;
 pub mod talk;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipc::{
     link::{
         log,
         monitor_worker::FtpSettings,
+        places::Places,
         worker_authd::Outcome,
         worker_broker::{Done, Op, Why},
     },
-    types::{BrokerId, Port, Secret, SessionId, UserName},
+    types::{BrokerId, HostName, Port, Secret, SessionId, UserName},
 };
 
 use data::{Ending, Move, Via, Work};
@@ -45,10 +46,26 @@ pub use state::State;
 pub struct Context<'a> {
     /// caisson.toml(5), as far as it concerns this role.
     pub settings: &'a FtpSettings,
+    /// The same, as far as it depends on where clients come from.
+    pub places: &'a Places,
     /// The client's address, never an IPv4 address in IPv6 form.
     pub peer: IpAddr,
+    /// It has come by a proxy: nobody can connect to it.
+    pub proxied: bool,
     /// Milliseconds of a clock that only goes forward.
     pub now: u64,
+}
+
+impl Context<'_> {
+    /// Whether PORT and EPRT are possible.
+    pub fn active(&self) -> bool {
+        self.settings.active && !self.proxied
+    }
+
+    /// What 227 tells the client instead of the address it has connected to.
+    pub fn passive_address(&self) -> Option<Ipv4Addr> {
+        self.places.passive_address(self.peer, self.settings.passive_address)
+    }
 }
 
 /// What happens to a client's protocol.
@@ -101,6 +118,8 @@ pub enum Event<'a> {
 pub enum Order {
     /// Ask authd; answered by `Verdict`, `Granted` or `GrantRefused`, `NoAuthd`.
     Check(UserName, Secret),
+    /// The client has named this host, or none any more: authd is told with the next `Check`.
+    Host(Option<HostName>),
     /// The identity has ended (QUIT, REIN, USER): tell the monitor.
     Logout,
     /// Ask the broker; answered by `Answer`.

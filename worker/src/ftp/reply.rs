@@ -89,6 +89,14 @@ impl Out {
         }
     }
 
+    /// A banner, or a word if there is none (RFC 959 5.4).
+    pub fn greeting(&mut self, banner: &[u8]) {
+        match banner {
+            b"" => self.reply(220, "Ready."),
+            banner => self.text(220, banner),
+        }
+    }
+
     /// The broker's no.
     pub fn refused(&mut self, why: Why) {
         let (code, text) = refusal(why);

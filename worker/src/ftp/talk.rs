@@ -3,6 +3,7 @@
 use ipc::{
     link::{
         monitor_worker::FtpSettings,
+        places::Places,
         worker_broker::{Attrs, Done, Kind, Op, Opened, Storage, Why},
     },
     types::{Blob, BrokerId, Port, SessionId},
@@ -24,10 +25,7 @@ pub struct Talk {
 impl Talk {
     /// The greeting (RFC 959 5.4).
     pub fn greet(&self, cx: &Context<'_>, out: &mut Out) {
-        match cx.settings.banner.as_bytes() {
-            b"" => out.reply(220, "Ready."),
-            banner => out.text(220, banner),
-        }
+        out.greeting(cx.settings.banner.as_bytes());
     }
 
     /// One step.
@@ -65,7 +63,8 @@ impl Talk {
 /// Holds the whole conversation of a client that sends `bytes`, with made-up answers to every question, and returns
 /// what it is told. For fuzz targets: must hold for every input, without a panic, and with every line ended by CR LF.
 pub fn rehearse(settings: &FtpSettings, bytes: &[u8]) -> Vec<u8> {
-    let cx = Context { settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), now: 0 };
+    let places = Places::unpack(&settings.places).unwrap_or_default();
+    let cx = Context { settings, places: &places, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, now: 0 };
     let (mut talk, mut out) = (Talk::default(), Out::default());
     let (mut reader, mut queue, mut said) = (line::Reader::default(), Vec::new(), Vec::new());
     talk.greet(&cx, &mut out);
@@ -98,7 +97,13 @@ fn made_up(order: &Order) -> Option<Event<'static>> {
         Order::Move(_) => Event::Ended(Ending { bytes: 0, how: How::Complete }),
         Order::Work(_) => Event::Worked(Ok(vec![0xab; 4])),
         Order::ReadListing(_) => Event::Listing(Some(b"213 End\r\nfile\r\n".to_vec())),
-        Order::Logout | Order::Unlisten | Order::Open(_) | Order::Cut | Order::Log(..) | Order::Close => return None,
+        Order::Host(_)
+        | Order::Logout
+        | Order::Unlisten
+        | Order::Open(_)
+        | Order::Cut
+        | Order::Log(..)
+        | Order::Close => return None,
     })
 }
 
@@ -149,6 +154,7 @@ mod tests {
             active: true,
             sync_uploads: false,
             passive_address: None,
+            places: Blob::default(),
             max_sessions: 10,
             max_sessions_per_address: 0,
             address_prefixes: (32, 64),
@@ -281,6 +287,24 @@ mod tests {
         let said = String::from_utf8(said).unwrap();
         let codes: Vec<&str> = said.split_terminator("\r\n").skip(2).map(|line| &line[..4]).collect();
         assert_eq!(codes, ["220 ", "501 ", "331 ", "503 ", "230 ", "503 "]);
+    }
+
+    #[test]
+    fn host_greets_with_its_own_banner_and_knows_no_other_names() {
+        use ipc::{link::places::Host, types::HostName};
+        let host = |name: &[u8], banner: Option<&[u8]>| Host {
+            name: HostName::new(name).unwrap(),
+            banner: banner.map(Blob::cut),
+        };
+        let hosts = vec![host(b"a.test", Some(b"At A")), host(b"b.test", None), host(b"c.test", Some(b""))];
+        let places = Places { hosts, ..Places::default() }.pack().unwrap();
+        let settings = FtpSettings { places, banner: Blob::cut(b"All"), ..settings() };
+        let said = rehearse(&settings, b"HOST A.test.\r\nHOST b.test\r\nHOST c.test\r\nHOST d.test\r\nHOST a b\r\n");
+        assert_eq!(
+            String::from_utf8(said).unwrap(),
+            "220 All\r\n220 At A\r\n220 All\r\n220 Ready.\r\n504 No host of that name is here.\r\n501 Use HOST and a host \
+             name, an IPv4 address, or an IPv6 address in brackets.\r\n"
+        );
     }
 
     #[test]

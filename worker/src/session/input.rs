@@ -112,7 +112,8 @@ impl Session {
     }
 
     fn step(&mut self, event: Event<'_>, hub: &mut Hub) {
-        let cx = super::Context { settings: &hub.settings, peer: self.peer.ip(), now: hub.now };
+        let (peer, proxied) = (self.peer.ip(), self.proxy().is_some());
+        let cx = super::Context { settings: &hub.settings, places: &hub.places, peer, proxied, now: hub.now };
         self.talk.on(event, &cx, &mut hub.out);
     }
 

@@ -3,15 +3,13 @@
 use ipc::types::UserName;
 use rustix::io::pread;
 
-use super::{Errno, Event, Hub, Login, Place, Session, Working};
+use super::{Errno, Event, Hub, Login, Place, Session};
 use crate::{
     conduit::Turn,
     ftp::{
         Order,
         data::{Ending, How, Move, Work},
-        state::Worked,
     },
-    helpers::Errand,
     transfer::{Transfer, job::Job},
 };
 
@@ -36,6 +34,12 @@ impl Session {
         let place = Place(self.key, self.peer.ip());
         match order {
             Order::Check(user, password) => self.check(user, password, hub),
+            Order::Host(host) => {
+                if host.is_some() || self.rare.is_some() {
+                    self.rare.get_or_insert_default().host = host;
+                }
+                None
+            }
             Order::Logout => {
                 self.logout(hub);
                 None
@@ -72,7 +76,8 @@ impl Session {
     }
 
     fn check(&mut self, user: UserName, password: ipc::types::Secret, hub: &mut Hub) -> Option<Event<'static>> {
-        match hub.ask_check(self.key, user, password, self.peer.ip()) {
+        let host = self.rare.as_ref().and_then(|rare| rare.host.clone());
+        match hub.ask_check(self.key, user, password, self.peer.ip(), host) {
             Some(login) => {
                 self.login = Login::Asked(login);
                 None
@@ -82,13 +87,14 @@ impl Session {
     }
 
     fn listen(&mut self, with_address: bool, hub: &mut Hub) -> Option<Event<'static>> {
+        let proxy = self.proxy();
         let conduit = self.conduit.get_or_insert_default();
         let mut port = conduit.port();
         if port.is_none()
             && let Some(socket) = hub.pool.take(self.listener)
         {
             port = Some(socket.port());
-            conduit.hold(socket);
+            conduit.hold(socket, proxy);
         }
         // The client connects before it sends the next line: that takes longer.
         hub.brisk &= port.is_none();
@@ -107,7 +113,6 @@ impl Session {
     fn begin(&mut self, order: Move, hub: &mut Hub) -> Option<Event<'static>> {
         self.since = hub.now;
         let place = Place(self.key, self.peer.ip());
-        let staged = self.take_staged();
         let turn = match (self.file.take(), self.conduit.take()) {
             (Some(file), Some(mut conduit)) => {
                 if let Move::Receive { .. } = order {
@@ -115,6 +120,7 @@ impl Session {
                     self.flush(hub);
                 }
                 let transfer = Transfer::new(file, order, &hub.tools);
+                let staged = hub.staged.take();
                 let turn = conduit.begin(transfer, staged, place, hub);
                 self.conduit = Some(conduit);
                 turn
@@ -134,33 +140,9 @@ impl Session {
     /// Takes the files of a sum or a copy, and has a helper begin.
     fn begin_work(&mut self, work: Work, hub: &mut Hub) -> Option<Event<'static>> {
         match self.file.take().and_then(|file| Job::new(work, file, self.second.take())) {
-            Some(job) => self.work_on(job, hub),
+            Some(job) => self.work_on(Box::new(job), hub),
             // A broker that answers without descriptors breaks its contract, which `ipc` has checked.
             None => Some(Event::Worked(Err(How::File(Errno::BADF.raw_os_error())))),
-        }
-    }
-
-    /// Has a helper do the next share of it.
-    fn work_on(&mut self, job: Job, hub: &mut Hub) -> Option<Event<'static>> {
-        self.since = hub.now;
-        let moved = job.moved();
-        match hub.helpers.give(self.key, Errand::Work(job)) {
-            Ok(ticket) => {
-                self.work = Some(Box::new(Working { ticket, moved }));
-                None
-            }
-            Err(_) => Some(Event::Worked(Err(How::File(Errno::AGAIN.raw_os_error())))),
-        }
-    }
-
-    /// A helper has done a share.
-    pub(super) fn after_work(&mut self, job: Job, result: Option<Worked>, hub: &mut Hub) -> Option<Event<'static>> {
-        match result {
-            None => self.work_on(job, hub),
-            Some(result) => {
-                hub.helpers.close(job.into_files());
-                Some(Event::Worked(result))
-            }
         }
     }
 

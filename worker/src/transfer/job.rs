@@ -20,11 +20,12 @@ const SHARE: usize = 1 << 20;
 
 /// A sum or a copy under way.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a session has it in a box")]
 pub enum Job {
     /// A sum.
-    Sum(Box<Sum>),
+    Sum(Sum),
     /// A copy.
-    Copy(Box<Copy>),
+    Copy(Copy),
 }
 
 impl Job {
@@ -32,11 +33,9 @@ impl Job {
     pub fn new(work: Work, file: OwnedFd, second: Option<OwnedFd>) -> Option<Self> {
         Some(match work {
             Work::Sum { algorithm, from, to } => {
-                Job::Sum(Box::new(Sum { file, state: State::new(algorithm), start: from, from, to }))
+                Job::Sum(Sum { file, state: State::new(algorithm), start: from, from, to })
             }
-            Work::Copy { bytes } => {
-                Job::Copy(Box::new(Copy { file, into: second?, from: 0, to: bytes, by_hand: false }))
-            }
+            Work::Copy { bytes } => Job::Copy(Copy { file, into: second?, from: 0, to: bytes, by_hand: false }),
         })
     }
 

@@ -48,6 +48,7 @@ pub fn settings() -> FtpSettings {
         max_login_failures: 3,
         active: true,
         passive_address: None,
+        places: Default::default(),
         max_sessions: 100,
         max_sessions_per_address: 0,
         address_prefixes: (32, 64),

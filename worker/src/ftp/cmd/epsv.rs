@@ -47,7 +47,7 @@ pub(in crate::ftp) fn listening(
         ready.via = Via::Passive;
         return State::Ready(ready);
     }
-    match cx.settings.passive_address.or_else(|| local.and_then(as_v4)) {
+    match cx.passive_address().or_else(|| local.and_then(as_v4)) {
         Some(address) => {
             let [a, b, c, d] = address.octets();
             let [high, low] = port.get().to_be_bytes();

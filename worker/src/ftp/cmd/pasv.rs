@@ -14,6 +14,6 @@ pub(in crate::ftp) fn run(ready: Ready, _arg: &[u8], cx: &Context<'_>, out: &mut
         out.reply(522, "PASV cannot name an IPv6 address, use EPSV (2)");
         return State::Ready(ready);
     }
-    out.order(Order::Listen { with_address: cx.settings.passive_address.is_none() });
+    out.order(Order::Listen { with_address: cx.passive_address().is_none() });
     State::Moving(Box::new(Moving::new(ready, Phase::Listening { extended: false })))
 }

@@ -40,6 +40,7 @@ pub(in crate::ftp) fn accept(mut ready: Ready, address: IpAddr, port: u16, cx: &
         return State::Ready(ready);
     }
     match Port::new(port) {
+        _ if cx.proxied => out.reply(502, "Active mode is not possible behind a proxy; use EPSV or PASV."),
         _ if !cx.settings.active => out.reply(502, "Active mode is off here; use EPSV or PASV."),
         _ if address.to_canonical() != cx.peer => out.reply(501, "The address must be your own."),
         Some(port) if port.get() >= 1024 => {

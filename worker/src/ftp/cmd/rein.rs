@@ -1,4 +1,4 @@
-//! REIN: back to where the connection began (RFC 959 4.1.1).
+//! REIN: back to where the connection began (RFC 959 4.1.1), before any HOST (RFC 7151 3).
 
 use crate::ftp::{Context, Order, Out, State, state::NeedUser};
 
@@ -6,6 +6,7 @@ pub(in crate::ftp) fn run(state: State, _arg: &[u8], _cx: &Context<'_>, out: &mu
     let failures = state.failures();
     out.order(Order::Unlisten);
     out.order(Order::Logout);
+    out.order(Order::Host(None));
     out.reply(220, "Ready for a new user.");
     State::NeedUser(NeedUser { failures })
 }
