@@ -14,7 +14,7 @@ use ipc::{
         log::{Event as Happened, Level},
         monitor_worker::FtpSettings,
     },
-    types::{BrokerId, HostName, ListenerId, SessionId},
+    types::{BrokerId, ListenerId, SessionId},
 };
 use mio::Interest;
 use rustix::{
@@ -38,9 +38,13 @@ use crate::{
     passive::Socket,
 };
 
+mod arrival;
 mod errands;
 mod input;
 mod orders;
+
+pub use arrival::Arrival;
+use arrival::Rare;
 
 /// Lines answered in one turn.
 const LINES_PER_TURN: usize = 64;
@@ -73,28 +77,6 @@ pub struct Seen {
 
 /// What a control connection is always watched for.
 const INPUT: Interest = Interest::READABLE.add(Interest::PRIORITY);
-
-/// How a client has come.
-#[derive(Debug, Clone, Copy)]
-pub struct Arrival {
-    /// The client's address.
-    pub peer: SocketAddr,
-    /// Where it, or its proxy, has connected.
-    pub listener: ListenerId,
-    /// Where the proxy has connected from, and the address where the client has connected to it, if that is known.
-    pub proxied: Option<(SocketAddr, Option<IpAddr>)>,
-}
-
-/// What there is to remember of few clients.
-#[derive(Debug, Default)]
-struct Rare {
-    /// Its proxy.
-    proxy: Option<IpAddr>,
-    /// The address where it has connected to that.
-    at: Option<IpAddr>,
-    /// The host it has named.
-    host: Option<HostName>,
-}
 
 /// One client.
 #[derive(Debug)]
@@ -139,14 +121,12 @@ impl Session {
     /// A client has connected: greets it.
     pub fn new(key: usize, control: OwnedFd, arrival: Arrival, hub: &mut Hub) -> Self {
         let Arrival { peer, listener, proxied } = arrival;
-        let (proxy, at) = proxied.unzip();
         let mut session = Session {
             key,
             control,
             peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
             listener,
-            rare: proxy
-                .map(|proxy| Box::new(Rare { proxy: Some(proxy.ip().to_canonical()), at: at.flatten(), host: None })),
+            rare: Rare::of(proxied),
             talk: Talk::default(),
             login: Login::None,
             reader: line::Reader::default(),
@@ -167,9 +147,9 @@ impl Session {
             closing: false,
             gone: false,
         };
-        match proxy {
+        match proxied {
             None => hub.log(Level::Info, Happened::Connect, None, format_args!("peer={}", session.peer)),
-            Some(proxy) => {
+            Some((proxy, _)) => {
                 hub.log(Level::Info, Happened::Connect, None, format_args!("peer={} proxy={proxy}", session.peer));
             }
         }
@@ -408,20 +388,6 @@ impl Session {
 
     fn is_connected(&self) -> bool {
         self.conduit.as_ref().is_some_and(|conduit| conduit.is_open())
-    }
-
-    /// Its proxy, if it has come by one.
-    fn proxy(&self) -> Option<IpAddr> {
-        self.rare.as_ref().and_then(|rare| rare.proxy)
-    }
-
-    /// The address the client is connected to: the proxy's, if there is one that has told it.
-    fn local(&self) -> Option<IpAddr> {
-        if let Some(at) = self.rare.as_ref().and_then(|rare| rare.at) {
-            return Some(at);
-        }
-        let address = rustix::net::getsockname(&self.control).ok()?;
-        SocketAddr::try_from(address).ok().map(|address| address.ip().to_canonical())
     }
 
     /// Bytes moved, summed or copied so far.

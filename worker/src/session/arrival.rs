@@ -1,0 +1,52 @@
+//! How a client has come, and what there is to remember of that: nothing of most.
+
+use std::net::{IpAddr, SocketAddr};
+
+use ipc::types::{HostName, ListenerId};
+
+use super::Session;
+
+/// How a client has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// Where it, or its proxy, has connected.
+    pub listener: ListenerId,
+    /// Where the proxy has connected from, and the address where the client has connected to it, if that is known.
+    pub proxied: Option<(SocketAddr, Option<IpAddr>)>,
+}
+
+/// What there is to remember of few clients.
+#[derive(Debug, Default)]
+pub(super) struct Rare {
+    /// Its proxy.
+    proxy: Option<IpAddr>,
+    /// The address where it has connected to that.
+    at: Option<IpAddr>,
+    /// The host it has named.
+    pub host: Option<HostName>,
+}
+
+impl Rare {
+    /// What there is when it comes.
+    pub fn of(proxied: Option<(SocketAddr, Option<IpAddr>)>) -> Option<Box<Self>> {
+        proxied.map(|(proxy, at)| Box::new(Rare { proxy: Some(proxy.ip().to_canonical()), at, host: None }))
+    }
+}
+
+impl Session {
+    /// Its proxy, if it has come by one.
+    pub(super) fn proxy(&self) -> Option<IpAddr> {
+        self.rare.as_ref().and_then(|rare| rare.proxy)
+    }
+
+    /// The address the client is connected to: the proxy's, if there is one that has told it.
+    pub(super) fn local(&self) -> Option<IpAddr> {
+        if let Some(at) = self.rare.as_ref().and_then(|rare| rare.at) {
+            return Some(at);
+        }
+        let address = rustix::net::getsockname(&self.control).ok()?;
+        SocketAddr::try_from(address).ok().map(|address| address.ip().to_canonical())
+    }
+}
