@@ -38,6 +38,13 @@ pub(crate) struct Place<'p> {
     pub(crate) name: &'p [u8],
 }
 
+/// An open directory once more. What is counted in an open file is counted apart, so that two threads do not wait for
+/// each other at every call.
+pub(crate) fn again(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat2(directory, c".", flags, Mode::empty(), BENEATH)
+}
+
 impl Root {
     /// Takes over a descriptor of a directory.
     pub(crate) fn new(directory: OwnedFd) -> Result<Self, Errno> {

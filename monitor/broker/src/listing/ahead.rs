@@ -20,6 +20,7 @@ use super::{
     Meta,
     names::{Entry, Names},
 };
+use crate::resolve::again;
 
 /// Names of a round that the listing's own thread looks at, which has the lines to write as well.
 const OURS: usize = 400;
@@ -74,9 +75,9 @@ impl Ahead {
         Ok(())
     }
 
-    /// `None` while it is busy with another listing, or when there is no descriptor left.
+    /// `None` while it is busy with another listing, or when the directory cannot be opened once more.
     fn engage(&self, directory: &OwnedFd, names: &Arc<Names>) -> Option<Receiver<Vec<Option<Meta>>>> {
-        let directory = rustix::io::fcntl_dupfd_cloexec(directory, 3).ok()?;
+        let directory = again(directory).ok()?;
         let (rounds, looked) = sync_channel(1);
         self.0.try_send(Job { directory, names: Arc::clone(names), rounds }).ok().map(|()| looked)
     }
