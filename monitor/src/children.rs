@@ -5,6 +5,7 @@
 use std::hash::BuildHasher;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ipc::link::Confine;
@@ -92,8 +93,9 @@ impl Monitor {
     }
 
     /// Starts a broker for an account, in the account's root directory.
-    pub fn start_broker(&mut self, account: &UserName, user: &User) -> io::Result<BrokerId> {
+    pub fn start_broker(&mut self, account: UserName, settings: (User, u16, Option<PathBuf>)) -> io::Result<BrokerId> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let (user, umask, zone) = &settings;
         let root = rustix::fs::open(&user.home, flags, Mode::empty())
             .map_err(|errno| io::Error::other(format!("home {}: {errno}", user.home.display())))?;
         let id = BrokerId(self.new_id());
@@ -103,14 +105,13 @@ impl Monitor {
             confine: self.confine(user.ids.as_ref()),
             account: account.clone(),
             permissions: user.permissions,
-            umask: self.config.umask,
-            listing_zone: self.config.listing_zone.clone(),
+            umask: *umask,
+            listing_zone: zone.clone(),
             // One more than there are workers: a new worker may come before the thread of a dead one has ended.
             slots: u16::try_from(self.config.fixed.workers + 1).unwrap_or(256).min(256),
         };
         child.send(ToBroker::Start(start), vec![root]);
-        let (account, user) = (account.clone(), user.clone());
-        self.brokers.insert(id, Broker { child, account, user, idle_since: None, stopping: false });
+        self.brokers.insert(id, Broker { child, account, settings, idle_since: None, stopping: false });
         self.timers.set(BROKER_START, Alarm::BrokerLate(id));
         Ok(id)
     }

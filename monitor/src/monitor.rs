@@ -61,7 +61,8 @@ impl Worker {
 pub(crate) struct Broker {
     pub child: BrokerChild,
     pub account: UserName,
-    pub user: User,
+    /// What it was started with: its account's entry, `umask` and `listing_time`.
+    pub settings: (User, u16, Option<PathBuf>),
     /// When its last session ended, while an alarm is set to look again.
     pub idle_since: Option<Instant>,
     /// It has been told to stop, and takes no more sessions.

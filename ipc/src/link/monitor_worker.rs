@@ -73,7 +73,7 @@ pub struct FtpSettings {
     pub data_connect_timeout_secs: u32,
     /// `stall_timeout_secs`: a transfer that moves no byte.
     pub stall_timeout_secs: u32,
-    /// `session_timeout_secs`: a session from its connection or REIN on, whatever it does.
+    /// `session_timeout_secs`: a session from its connection on, whatever it does.
     pub session_timeout_secs: u32,
     /// `max_login_failures`: close after that many.
     pub max_login_failures: u32,

@@ -26,9 +26,8 @@ pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBac
     } else if worker.child.peer.behind() {
         Err(Errno::AGAIN)
     } else {
-        let proxied = |local| m.config.listen.iter().any(|listen| listen.proxied && serves(listen.address, local));
-        let came = |local| m.listeners.iter().any(|listening| serves(listening.address, local));
-        let ours = |local: SocketAddr| came(local) && !proxied(local);
+        let at = |local| m.listeners.iter().filter(move |listening| serves(listening.address, local));
+        let ours = |local| at(local).next().is_some() && !at(local).any(|listening| listening.proxied);
         connect_to_peer(control, ask.port, m.config.active_source_port_20, &ours)
     };
     let (errno, socket) = match connecting {

@@ -72,12 +72,13 @@ fn find_broker(m: &mut Monitor, grant: &Grant) -> Result<BrokerId, String> {
     }
     let user = m.users.get(&grant.user).filter(|user| !user.locked).cloned();
     let user = user.ok_or("authd and the monitor do not hold the same user table now")?;
-    // After a reload, an account whose entry has changed gets a new broker for its new sessions.
-    let same = |broker: &Broker| broker.account == grant.user && broker.user == user && !broker.stopping;
+    // After a reload, an account for which something has changed gets a new broker for its new sessions.
+    let settings = (user, m.config.umask, m.config.listing_zone.clone());
+    let same = |broker: &Broker| broker.account == grant.user && broker.settings == settings && !broker.stopping;
     if let Some((&id, _)) = m.brokers.iter().find(|(_, broker)| same(broker)) {
         return Ok(id);
     }
-    m.start_broker(&grant.user, &user).map_err(|e| format!("no broker: {e}"))
+    m.start_broker(grant.user.clone(), settings).map_err(|e| format!("no broker: {e}"))
 }
 
 /// Tells a worker of its session's broker; with a link, if it has none.
