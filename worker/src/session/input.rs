@@ -1,6 +1,8 @@
 //! From the control connection to steps of the conversation.
 
-use super::{Errno, Event, Hub, LINES_PER_TURN, OUT_BYTES, QUEUE_BYTES, RecvFlags, Session, Zeroize, line, recv};
+use rustix::net::{RecvFlags, recv};
+
+use super::{Errno, Event, Hub, LINES_PER_TURN, OUT_BYTES, QUEUE_BYTES, Session, Zeroize, line};
 
 /// Bytes read from one control connection in one turn, about: a line without end must not hold up the others.
 const READ_PER_TURN: usize = 64 << 10;

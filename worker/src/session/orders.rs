@@ -41,6 +41,10 @@ impl Session {
                 None
             }
             Order::Logout => {
+                // A REIN that ends no login brings no more time for one.
+                if matches!(self.login, Login::Granted(..)) {
+                    self.rare.get_or_insert_default().logged_out = Some(hub.now);
+                }
                 self.logout(hub);
                 None
             }
