@@ -26,13 +26,12 @@ pub fn settings(source: &Source, root: bool) -> Result<Settings, String> {
         let (key, offset) = (found.section, found.offset);
         add(found, source, &mut settings.config, &mut places)
             .map_err(|(name, why)| source.error(offset, format!("{key}.{name}: {why}")))?;
+        settings.config.ftp.places = places.pack().ok_or_else(|| {
+            let text = "expected less in repeated sections: addresses, names and banners together take more than";
+            source.error(offset, format!("{key}: {text} {MOST} bytes"))
+        })?;
     }
     settings.hosts = places.hosts.iter().map(|host| host.name.clone()).collect();
-    settings.config.ftp.places = places.pack().ok_or_else(|| {
-        let text =
-            "host.banner: expected less in repeated sections: addresses, names and banners together take more than";
-        source.error(0, format!("{text} {MOST} bytes"))
-    })?;
     fill_in(&mut settings.config);
     if !(1..=16).contains(&settings.config.listen.len()) {
         let message = "listen.address: expected 1 to 16 sections, as in [[listen]] address = \"0.0.0.0:21\"";
