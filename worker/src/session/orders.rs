@@ -119,10 +119,8 @@ impl Session {
         let place = Place(self.key, self.peer.ip());
         let turn = match (self.file.take(), self.conduit.take()) {
             (Some(file), Some(mut conduit)) => {
-                if let Move::Receive { .. } = order {
-                    // The client sends when it has our 150: no waiting for what is done next.
-                    self.flush(hub);
-                }
+                // The client reads or sends when it has our 150: no waiting for what is done next.
+                self.flush(hub);
                 let transfer = Transfer::new(file, order, &hub.tools);
                 let turn = conduit.begin(transfer, place, hub);
                 self.conduit = Some(conduit);
