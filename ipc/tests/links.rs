@@ -52,30 +52,6 @@ fn line() -> LogRecord {
     }
 }
 
-fn ftp_settings() -> monitor_worker::FtpSettings {
-    monitor_worker::FtpSettings {
-        log_level: Level::Debug,
-        banner: Blob::new(&[b'b'; 1024]).unwrap(),
-        login_timeout_secs: 1,
-        idle_timeout_secs: 2,
-        data_connect_timeout_secs: 3,
-        stall_timeout_secs: 4,
-        session_timeout_secs: 9,
-        max_login_failures: 5,
-        active: true,
-        passive_address: Some(Ipv4Addr::LOCALHOST),
-        places: Blob::new(&[b'p'; ipc::link::places::MOST]).unwrap(),
-        max_sessions: 6,
-        max_sessions_per_address: 10,
-        address_prefixes: (32, 64),
-        sync_uploads: true,
-        sendfile: true,
-        splice: false,
-        buffer_pool_bytes: 7,
-        transfer_chunk_bytes: 8,
-    }
-}
-
 fn to_worker() -> Vec<monitor_worker::ToWorker> {
     use monitor_worker::*;
     let address = SocketAddr::from(([0; 8], 21));
@@ -84,13 +60,13 @@ fn to_worker() -> Vec<monitor_worker::ToWorker> {
             build: Build::THIS,
             confine: confine(),
             worker: WorkerId(1),
-            settings: ftp_settings(),
+            settings: Blob::new(&[b's'; SETTINGS]).unwrap(),
             ledger: (11, 12),
         }),
         ToWorker::Authd,
         ToWorker::Listener(Listener { id: ListenerId(1), address }),
         ToWorker::CloseListener(ListenerId(1)),
-        ToWorker::Settings(ftp_settings()),
+        ToWorker::Settings(Blob::new(&[b's'; SETTINGS]).unwrap()),
         ToWorker::PassivePool(PassiveSockets { listener: ListenerId(1) }),
         ToWorker::ConnectBack(Connecting { session: SessionId(1), errno: 0 }),
         ToWorker::ConnectBack(Connecting { session: SessionId(1), errno: 111 }),
@@ -147,9 +123,7 @@ fn to_broker() -> Vec<monitor_broker::ToBroker> {
             confine: confine(),
             account: user(),
             permissions: Permissions::NONE.with(Permission::Read),
-            listing_zone: Some("/etc/localtime".into()),
-            umask: 0o22,
-            atomic_uploads: true,
+            settings: Blob::new(&[b's'; SETTINGS]).unwrap(),
             slots: 2,
         }),
         ToBroker::AddWorker(WorkerId(1)),
@@ -192,7 +166,8 @@ fn configuration() -> monitor_config::Config {
         listen: vec![Listen { address, place: (u32::MAX, u32::MAX), proxied: true }; 16],
         fixed,
         passive_ports: Ports { first: 1024, last: u16::MAX },
-        ftp: ftp_settings(),
+        workers: Blob::new(&[b's'; monitor_worker::SETTINGS]).unwrap(),
+        brokers: Blob::new(&[b's'; monitor_broker::SETTINGS]).unwrap(),
         ..Config::default()
     }
 }

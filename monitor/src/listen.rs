@@ -18,6 +18,8 @@ const BACKLOG: i32 = 4096;
 pub(crate) struct Listening {
     pub id: ListenerId,
     pub address: SocketAddr,
+    /// Connections from proxies may have come in here: it has `proxies`, or had them before a reload.
+    pub proxied: bool,
     /// `None` when a reload has closed it.
     pub socket: Option<OwnedFd>,
 }

@@ -48,7 +48,9 @@ fn worker_died(m: &mut Monitor, id: WorkerId, status: WaitStatus) {
     for broker in worker.sessions.brokers() {
         answer::release(m, id, broker, worker.links.contains(&broker));
     }
-    let _ = m.ledger.clear(worker.slot);
+    if let Err(e) = m.ledger.clear(worker.slot) {
+        m.log.own(Level::Error, Event::Fault, format!("fallocate: {e}; max_sessions counts its dead connections"));
+    }
     let obituary = obituary(&mut worker.child, status, worker.sessions.len());
     again(m, worker.slot, &worker.child, &obituary);
 }

@@ -129,14 +129,15 @@ pub(crate) fn swap(m: &mut Monitor, fresh: Fresh) -> Result<(), String> {
     }
     m.config = new;
     m.hashes = Some(hashes);
-    m.log.least = m.config.ftp.log_level;
+    m.log.least = m.config.log_level;
     m.log.note_weaker(&weaker);
     warnings.iter().take(WARNINGS).for_each(|w| m.log.own(Level::Warning, Event::Process, w.to_string()));
-    swap_listeners(m, bound);
+    // Before the workers: a client that sees the new banner finds the new accounts.
     if let Some(authd) = m.authd.as_mut() {
         authd.send(ToAuthd::Settings(m.config.authd), Vec::new());
         authd.send(ToAuthd::Users, vec![table]);
     }
+    swap_listeners(m, bound);
     let served: Vec<UserName> = m.brokers.values().map(|broker| broker.account.clone()).collect();
     for account in served.iter().filter(|name| users.get(*name).is_none_or(|user| user.locked)) {
         control::kick(m, account);
@@ -152,7 +153,8 @@ fn bind_new(m: &mut Monitor, new: &Config) -> Result<Vec<Listening>, String> {
         if !m.listeners.iter().any(|old| old.address == listen.address && old.socket.is_some()) {
             let place = format!("{}:{}:{}", m.file.display(), listen.place.0, listen.place.1);
             let socket = Some(listen::listener(listen.address, &place)?);
-            bound.push(Listening { id: ListenerId(m.new_id()), address: listen.address, socket });
+            let id = ListenerId(m.new_id());
+            bound.push(Listening { id, address: listen.address, proxied: listen.proxied, socket });
         }
     }
     Ok(bound)
@@ -163,13 +165,14 @@ fn bind_new(m: &mut Monitor, new: &Config) -> Result<Vec<Listening>, String> {
 /// In this order, so that nobody is accepted under settings that are not about that listener: whether it is for proxies, say.
 fn swap_listeners(m: &mut Monitor, bound: Vec<Listening>) {
     for old in &mut m.listeners {
+        old.proxied |= m.config.listen.iter().any(|listen| listen.proxied && listen.address == old.address);
         if !m.config.listen.iter().any(|listen| listen.address == old.address) && old.socket.take().is_some() {
             let workers = m.workers.values_mut();
             workers.for_each(|worker| worker.child.send(ToWorker::CloseListener(old.id), Vec::new()));
         }
     }
     for worker in m.workers.values_mut() {
-        worker.child.send(ToWorker::Settings(m.config.ftp.clone()), Vec::new());
+        worker.child.send(ToWorker::Settings(m.config.workers.clone()), Vec::new());
         for new in &bound {
             if let Err(e) = children::offer(&mut worker.child, new) {
                 m.log.own(Level::Error, Event::Fault, format!("dup: {e}; {} lacks a listener", worker.child.name));

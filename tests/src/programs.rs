@@ -42,3 +42,10 @@ pub fn place(from: &Path, to: &Path) {
         fs::copy(from, to).unwrap_or_else(|cause| panic!("copy {} to {}: {cause}", from.display(), to.display()));
     }
 }
+
+/// Puts another program into the place of one of the copies.
+pub fn swap(copies: &Path, name: &str, with: &str) {
+    let place = copies.join(name);
+    fs::remove_file(&place).expect("remove the copy");
+    fs::copy(with, &place).unwrap_or_else(|cause| panic!("copy {with} to {}: {cause}", place.display()));
+}

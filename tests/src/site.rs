@@ -152,6 +152,14 @@ impl Site {
         self.accounts.iter_mut().find(|a| a.name == name).unwrap_or_else(|| panic!("no account {name}"))
     }
 
+    /// Gives it copies of the programs, which may be swapped and which an ordinary user may execute; where they are.
+    pub fn copy_programs(&mut self) -> PathBuf {
+        let copies = self.dir.join("programs");
+        programs::copy(&self.programs, &copies);
+        self.programs.clone_from(&copies);
+        copies
+    }
+
     /// Adds a line to the front of `caisson.toml`, in place of one for the same setting.
     pub fn set(&mut self, line: &str) -> &mut Self {
         let name = |l: &str| l.split('=').next().unwrap_or(l).trim().to_owned();

@@ -80,13 +80,10 @@ fn a_configuration_reader_that_hangs_keeps_nobody_waiting_but_the_admin() {
         return;
     }
     let mut site = Site::new();
-    let copies = site.dir.join("programs");
-    e2e::programs::copy(&site.programs, &copies);
-    site.programs.clone_from(&copies);
+    let copies = site.copy_programs();
     let daemon = Daemon::start(site);
-    fs::remove_file(copies.join("caisson-config")).expect("remove");
     // It reads its link for ever and answers nothing.
-    fs::copy("/bin/cat", copies.join("caisson-config")).expect("copy");
+    e2e::programs::swap(&copies, "caisson-config", "/bin/cat");
     std::thread::scope(|scope| {
         let reload = scope.spawn(|| ctl(&daemon, &["reload"]));
         daemon.login("alice").in_step();

@@ -283,8 +283,10 @@ fn a_session_is_ended_when_it_has_lasted_as_long_as_it_may_idle_or_not() {
         }
         got
     });
+    // REIN, and a login anew, are no way out.
+    let mut lines = ["NOOP", "REIN", "USER alice", "PASS correct horse"].into_iter().cycle();
     let over = until("a session that is never silent is ended all the same", || {
-        busy.send("NOOP");
+        busy.send(lines.next().expect("endless"));
         let reply = busy.reply();
         thread::sleep(Duration::from_millis(50));
         (reply.code == 421).then(|| reply.text())

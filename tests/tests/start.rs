@@ -120,9 +120,7 @@ fn an_unreadable_file_is_named_to_an_ordinary_user() {
         return;
     }
     let mut site = Site::new();
-    let copies = site.dir.join("programs");
-    e2e::programs::copy(&site.programs, &copies);
-    site.programs = copies;
+    site.copy_programs();
     site.write();
     let config = site.config().display().to_string();
     let mut command = Command::new(site.programs.join("caissond"));
@@ -270,11 +268,7 @@ fn a_child_that_cannot_run_stops_the_start() {
         return;
     }
     let mut site = Site::new();
-    let copies = site.dir.join("programs");
-    e2e::programs::copy(&site.programs, &copies);
-    fs::remove_file(copies.join("caisson-authd")).expect("remove");
-    fs::copy("/bin/false", copies.join("caisson-authd")).expect("copy");
-    site.programs = copies;
+    e2e::programs::swap(&site.copy_programs(), "caisson-authd", "/bin/false");
     site.write();
     let mut command = Command::new(site.programs.join("caissond"));
     command.arg("-f").arg(site.config());
@@ -289,11 +283,7 @@ fn a_configuration_reader_that_dies_is_one_clear_line() {
         return;
     }
     let mut site = Site::new();
-    let copies = site.dir.join("programs");
-    e2e::programs::copy(&site.programs, &copies);
-    fs::remove_file(copies.join("caisson-config")).expect("remove");
-    fs::copy("/bin/false", copies.join("caisson-config")).expect("copy");
-    site.programs = copies;
+    e2e::programs::swap(&site.copy_programs(), "caisson-config", "/bin/false");
     site.write();
     assert_names(&fails(site), &["caisson-config did not finish", "exit status 1"]);
 }

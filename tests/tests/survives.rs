@@ -128,6 +128,31 @@ fn sessions_of_a_killed_broker_get_a_clear_refusal_and_service_returns() {
 }
 
 #[test]
+fn a_broker_that_dies_right_behind_its_answer_is_missed_at_once() {
+    if !root_or_skip("kill a broker behind its answer") {
+        return;
+    }
+    let daemon = Daemon::start(Site::new());
+    daemon.put("alice", "f", b"content");
+    let mut alice = daemon.login("alice");
+    let (worker, broker) = (daemon.worker_of(&alice), daemon.brokers()[0]);
+    broker.signal(Signal::SIGSTOP);
+    alice.send("SIZE f");
+    // Asked, and not answered: then the worker finds answer and end at once.
+    assert!(alice.is_silent_for(Duration::from_millis(200)));
+    worker.signal(Signal::SIGSTOP);
+    broker.signal(Signal::SIGCONT);
+    std::thread::sleep(Duration::from_millis(200));
+    broker.signal(Signal::SIGKILL);
+    until("the broker is gone", || (!broker.is_alive()).then_some(()));
+    worker.signal(Signal::SIGCONT);
+    alice.expect_reply(&[213]);
+    alice.expect_reply(&[421]);
+    assert!(alice.ends().is_empty());
+    service_returns(&daemon).in_step();
+}
+
+#[test]
 fn logins_during_the_death_of_authd_get_a_clear_refusal_and_sessions_go_on() {
     if !root_or_skip("kill authd") {
         return;

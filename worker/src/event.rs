@@ -13,7 +13,8 @@ use std::{
 use ipc::{
     link::{
         log::{Event as Happened, Level},
-        monitor_worker::{FromWorker, FtpSettings, Granted, Listener, ToWorker, WorkerEnd},
+        monitor_worker::{FromWorker, Granted, Listener, ToWorker, WorkerEnd},
+        settings::{FtpSettings, unpack},
         worker_authd::{FromAuthd, Outcome},
     },
     types::SessionId,
@@ -132,16 +133,16 @@ impl Worker {
 
     fn dispatch(&mut self, event: &mio::event::Event) {
         self.hub.brisk = true;
+        let ended = event.is_read_closed() || event.is_error();
         match Source::of(event.token()) {
             Some(Source::Control(key)) => {
-                let ended = event.is_read_closed() || event.is_error();
                 let seen = Seen { readable: event.is_readable(), urgent: event.is_priority(), ended };
                 self.with(key, |session, hub| session.on_control(seen, hub));
             }
             Some(Source::Data(key) | Source::Passive(key)) => self.with(key, |session, hub| session.on_data(hub)),
-            Some(Source::Broker(place)) => self.on_broker(place),
+            Some(Source::Broker(place)) => self.on_broker(place, ended),
             Some(Source::Listener(place)) => self.accept(place),
-            Some(Source::Lobby(place)) => self.hear(place, event.is_read_closed() || event.is_error()),
+            Some(Source::Lobby(place)) => self.hear(place, ended),
             Some(Source::Monitor) => self.on_monitor(),
             Some(Source::Authd) => self.on_authd(),
             Some(Source::Helpers) => self.on_helpers(),
@@ -191,12 +192,12 @@ impl Worker {
 
     /// Somebody has connected: a client, or a proxy, which says first on whose behalf.
     fn arrive(&mut self, fd: OwnedFd, peer: SocketAddr, listener: Listener) {
-        match self.hub.places.door(listener.address).map(|door| door.admits(peer.ip())) {
+        match self.hub.settings.places.door(listener.address).map(|door| door.admits(peer.ip())) {
             None => self.welcome(fd, Arrival { peer, listener: listener.id, proxied: None }),
             Some(false) => self.no_header(peer, "not one of proxies"),
             Some(true) => {
-                if !self.lobby.enter(fd, peer, listener.id, &mut self.hub) {
-                    let text = format_args!("reason=\"max_sessions wait for their PROXY header\" peer={peer}");
+                if !self.lobby.enter(fd, peer, listener, &mut self.hub) {
+                    let text = format_args!("reason=\"too many wait for their PROXY header\" peer={peer}");
                     self.hub.log(Level::Warning, Happened::Limit, None, text);
                 }
             }
@@ -225,6 +226,7 @@ impl Worker {
                 _ => b"421 Too many clients; try again later.\r\n",
             };
             let _ = send(&fd, told, SendFlags::NOSIGNAL);
+            self.hub.drain(&fd);
             self.hub.log(Level::Warning, Happened::Limit, None, format_args!("reason=\"{full}\" peer={peer}"));
             return;
         }
@@ -234,7 +236,7 @@ impl Worker {
         self.with(key, |_, _| ());
     }
 
-    fn on_broker(&mut self, place: usize) {
+    fn on_broker(&mut self, place: usize, ended: bool) {
         let mut result = self.hub.brokers.flush(place, &self.hub.registry);
         while result.is_ok() {
             match self.hub.brokers.receive(place) {
@@ -251,8 +253,8 @@ impl Worker {
                     if let Some(number) = staged.filter(|_| !known) {
                         self.hub.discard(Staged { login, broker: place, number });
                     }
-                    // Edge-triggered, but what comes without a question is a breach, and the end has an event of its own.
-                    if !more {
+                    // Edge-triggered, but what comes without a question is a breach. The end may have come with the answer.
+                    if !more && !ended {
                         return;
                     }
                 }
@@ -362,10 +364,13 @@ impl Worker {
                 }
             }
             ToWorker::CloseListener(id) => self.listeners.close(id, &self.hub.registry),
-            ToWorker::Settings(settings) => {
-                self.hub.ledger.obey(&settings, self.sessions.iter().map(|(_, session)| session.address()));
-                self.hub.obey(settings);
-            }
+            ToWorker::Settings(packed) => match unpack::<FtpSettings, _>(&packed) {
+                Ok(settings) => {
+                    self.hub.ledger.obey(&settings, self.sessions.iter().map(|(_, session)| session.address()));
+                    self.hub.obey(settings);
+                }
+                Err(breach) => self.hub.fatal = Some(format!("link to the monitor: settings: {breach}")),
+            },
             ToWorker::PassivePool(reply) => {
                 let arrived = self.hub.pool.arrived(reply.listener, fds, self.hub.now);
                 if let Some(wanted) = arrived.again {

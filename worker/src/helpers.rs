@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-use ipc::link::monitor_worker::FtpSettings;
+use ipc::link::settings::FtpSettings;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::{

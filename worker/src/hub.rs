@@ -10,13 +10,15 @@ use std::{
 use ipc::{
     link::{
         log::{Event, Level},
-        monitor_worker::{FromWorker, FtpSettings, ToWorker},
-        places::Places,
+        monitor_worker::{FromWorker, ToWorker},
+        settings::FtpSettings,
         worker_authd::{FromAuthd, ToAuthd},
     },
     types::SessionId,
 };
 use mio::{Interest, Registry, Token, unix::SourceFd};
+use rustix::net::{RecvFlags, recv};
+use zeroize::Zeroize;
 
 use crate::{
     ask::Brokers, conduit::Staged, ftp::Out, helpers::Helpers, ledger::Ledger, link::Link, log::Log, passive::Pool,
@@ -105,8 +107,6 @@ pub struct Hub {
     pub helpers: Helpers,
     /// caisson.toml(5).
     pub settings: FtpSettings,
-    /// The same, unpacked.
-    pub places: Places,
     /// Who holds how many connections, on all workers.
     pub ledger: Ledger,
     /// Lines for the log.
@@ -166,7 +166,6 @@ impl Hub {
             pool: Pool::default(),
             tools: Tools::new(&settings),
             helpers,
-            places: Places::default(),
             ledger,
             log: Log::default(),
             logins: HashMap::new(),
@@ -216,12 +215,15 @@ impl Hub {
     pub fn obey(&mut self, settings: FtpSettings) {
         self.tools.obey(&settings);
         self.out.log_level = settings.log_level;
-        match Places::unpack(&settings.places) {
-            Ok(places) => self.places = places,
-            Err(breach) => self.fatal = Some(format!("link to the monitor: places: {breach}")),
-        }
         self.settings = settings;
         self.due_at(self.now);
+    }
+
+    /// Takes what a client has sent and nobody will read: closing a socket with unread bytes resets it, and the client
+    /// might lose our last words.
+    pub fn drain(&mut self, control: &OwnedFd) {
+        let _ = recv(control, self.input.as_mut_slice(), RecvFlags::DONTWAIT);
+        self.input.as_mut_slice().zeroize();
     }
 
     /// Watches a descriptor, or changes what it is watched for.

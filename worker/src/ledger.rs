@@ -21,7 +21,7 @@ use std::{
     thread,
 };
 
-use ipc::link::monitor_worker::FtpSettings;
+use ipc::link::settings::FtpSettings;
 use rustix::{fs::fstat, io::pwrite};
 
 use region::{PLACE, WINDOW, Window, prefix, read_header};
@@ -185,14 +185,19 @@ impl Ledger {
         let spot = self.spot(address);
         let place = spot.map(|spot| self.place(spot)).transpose()?;
         let tag = spot.map_or(1, |spot| spot.at as u32 | 1);
-        let mut full = Full::Total;
+        let (mut full, mut gives_way) = (Full::Total, false);
         for _ in 0..TRIES {
+            // Claiming again before those in front have decided would only keep them from it.
+            if gives_way && self.is_behind()? {
+                thread::yield_now();
+                continue;
+            }
             self.write_header(tag)?;
             match self.look(spot, place.map_or(0, |place| place.count), tag)? {
                 Look::Room => return self.fill(place),
                 Look::Full(full) => return Err(full),
                 Look::Contested(of, behind) => {
-                    full = of;
+                    (full, gives_way) = (of, behind);
                     if behind {
                         self.write_header(0)?;
                     }
@@ -201,6 +206,16 @@ impl Ledger {
             }
         }
         Err(full)
+    }
+
+    /// Whether a worker with a lower slot claims a place.
+    fn is_behind(&self) -> Result<bool, Full> {
+        for region in self.others.iter().take(self.lower) {
+            if read_header(region)?.1 > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Counts a connection: by its address first, so that it is never seen nowhere.
@@ -252,7 +267,7 @@ impl Ledger {
         self.write_place(place, place.count.saturating_add(1))
     }
 
-    /// The opposite. One that was not counted is left alone.
+    /// The opposite. Where nothing is counted, nothing happens.
     fn uncount(&self, address: IpAddr) {
         let counted = self.spot(address).and_then(|spot| self.place(spot).ok()).filter(|place| place.count > 0);
         // The page is there, so this does not fail.

@@ -44,7 +44,8 @@ use ipc::{
     Channel, Received,
     link::{
         CannotStart, Confine, Ready,
-        monitor_worker::{FromWorker, FtpSettings, ToWorker, WorkerEnd, WorkerStart},
+        monitor_worker::{FromWorker, ToWorker, WorkerEnd, WorkerStart},
+        settings::{FtpSettings, unpack},
     },
     types::{Blob, Build},
 };
@@ -71,8 +72,9 @@ fn climb() -> Result<(), String> {
         Ok(Received { record, .. }) => return Err(format!("link to the monitor: {record:?} came before Start")),
         Err(error) => return Err(format!("link to the monitor: {error:?}")),
     };
-    let ledger = ledger(&mut link, &start)?;
-    let WorkerStart { build: Build { .. }, confine, worker: _, settings, ledger: _ } = start;
+    let WorkerStart { build: Build { .. }, confine, worker: _, settings, ledger: regions } = start;
+    let settings = unpack(&settings).map_err(|breach| format!("link to the monitor: settings: {breach}"))?;
+    let ledger = ledger(&mut link, regions, &settings)?;
     let (helpers, weaker) = match enter(&confine, &settings) {
         Ok(entered) => entered,
         Err(why) => {
@@ -87,9 +89,9 @@ fn climb() -> Result<(), String> {
 }
 
 /// Takes the regions of the ledger, which come next.
-fn ledger(link: &mut WorkerEnd, start: &WorkerStart) -> Result<Ledger, String> {
+fn ledger(link: &mut WorkerEnd, (key, regions): (u64, u32), settings: &FtpSettings) -> Result<Ledger, String> {
     let (mut own, mut others) = (None, [Vec::new(), Vec::new()]);
-    for _ in 0..start.ledger.1 {
+    for _ in 0..regions {
         match link.recv() {
             Ok(Received { record: ToWorker::Region(true), mut fds }) => own = fds.pop(),
             Ok(Received { record: ToWorker::Region(false), fds }) => others[usize::from(own.is_some())].extend(fds),
@@ -100,7 +102,7 @@ fn ledger(link: &mut WorkerEnd, start: &WorkerStart) -> Result<Ledger, String> {
         }
     }
     let own = own.ok_or("link to the monitor: no Region of our own")?;
-    Ledger::new(own, others, start.ledger.0, &start.settings).map_err(|error| format!("region of the ledger: {error}"))
+    Ledger::new(own, others, key, settings).map_err(|error| format!("region of the ledger: {error}"))
 }
 
 /// Confines the process, with its helper threads; what is weaker than it should be is told.

@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use ipc::types::ListenerId;
+use ipc::link::monitor_worker::Listener;
 use mio::Interest;
 use rustix::{
     io::{Errno, retry_on_intr},
@@ -25,12 +25,14 @@ use crate::{
 
 /// How long a header is waited for, milliseconds, if `login_timeout_secs` is not shorter.
 const PATIENCE_MS: u64 = 10_000;
+/// Most that wait at once, if `max_sessions` is not less: they are no clients yet, and not counted as such (ledger.rs).
+const MOST: usize = 1024;
 
 #[derive(Debug)]
 struct Waiting {
     fd: OwnedFd,
     proxy: SocketAddr,
-    listener: ListenerId,
+    listener: Listener,
     until: u64,
 }
 
@@ -53,9 +55,8 @@ pub enum Heard {
 
 impl Lobby {
     /// A proxy has connected; false when there is no room for it.
-    pub fn enter(&mut self, fd: OwnedFd, proxy: SocketAddr, listener: ListenerId, hub: &mut Hub) -> bool {
-        // They are no clients yet, and not counted as such (ledger.rs).
-        if self.waiting.len() >= usize::try_from(hub.settings.max_sessions).unwrap_or(usize::MAX) {
+    pub fn enter(&mut self, fd: OwnedFd, proxy: SocketAddr, listener: Listener, hub: &mut Hub) -> bool {
+        if self.waiting.len() >= usize::try_from(hub.settings.max_sessions).unwrap_or(MOST).min(MOST) {
             return false;
         }
         let login = u64::from(hub.settings.login_timeout_secs) * 1000;
@@ -93,9 +94,13 @@ impl Lobby {
             return Heard::Closed(proxy, "PROXY header not as it was");
         }
         hub.unwatch(fd.as_fd());
+        // A reload may have struck it off the list meanwhile.
+        if !hub.settings.places.door(listener.address).is_some_and(|door| door.admits(proxy.ip())) {
+            return Heard::Closed(proxy, "not one of proxies");
+        }
         let peer = ends.map_or(proxy, |ends| ends.source);
         let at = ends.map(|ends| ends.destination.ip());
-        Heard::Client(fd, Arrival { peer, listener, proxied: Some((proxy, at)) })
+        Heard::Client(fd, Arrival { peer, listener: listener.id, proxied: Some((proxy, at)) })
     }
 
     /// Closes those who have had their time; whose, and when the next one has.

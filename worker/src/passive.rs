@@ -169,6 +169,8 @@ impl Pool {
             let due = shelf.free.front().map(|(_, since)| since + IDLE_MS);
             next = [next, due].into_iter().flatten().min();
         }
+        // A listener that a reload has closed is not asked for again.
+        self.shelves.retain(|_, shelf| !shelf.is_bare());
         next
     }
 
@@ -179,6 +181,11 @@ impl Pool {
 }
 
 impl Shelf {
+    /// Whether there is nothing to remember.
+    fn is_bare(&self) -> bool {
+        self.free.is_empty() && self.waiting.is_empty() && self.in_use == 0 && !self.asked
+    }
+
     fn take(&mut self) -> Option<Socket> {
         while let Some((socket, _)) = self.free.pop_front() {
             if socket.drain() {

@@ -12,14 +12,14 @@ use std::{
 use ipc::{
     link::{
         log::{Event as Happened, Level},
-        monitor_worker::FtpSettings,
+        settings::FtpSettings,
     },
     types::{BrokerId, ListenerId, SessionId},
 };
 use mio::Interest;
 use rustix::{
     io::Errno,
-    net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown},
+    net::{SendFlags, Shutdown, send, shutdown},
 };
 use zeroize::Zeroize;
 
@@ -154,7 +154,7 @@ impl Session {
             }
         }
         let (peer, proxied) = (session.peer.ip(), session.proxy().is_some());
-        let cx = Context { settings: &hub.settings, places: &hub.places, peer, proxied, now: hub.now };
+        let cx = Context { settings: &hub.settings, peer, proxied, now: hub.now };
         session.talk.greet(&cx, &mut hub.out);
         session.settle(hub);
         if hub.watch(session.control.as_fd(), Source::Control(key), INPUT, false).is_err() {
@@ -292,8 +292,8 @@ impl Session {
         }
         let wait = match self.talk.wait() {
             _ if !self.unsent.is_empty() => stall,
-            Wait::Login => limit(self.connected, settings.login_timeout_secs),
-            Wait::Verdict => limit(self.connected, settings.login_timeout_secs).min(self.since + VERDICT_MS),
+            Wait::Login => limit(self.nobody_since(), settings.login_timeout_secs),
+            Wait::Verdict => limit(self.nobody_since(), settings.login_timeout_secs).min(self.since + VERDICT_MS),
             Wait::Command => limit(self.since, idle),
             Wait::CommandWithPort => limit(self.since, idle).min(limit(self.since, settings.data_connect_timeout_secs)),
             Wait::Transfer if !self.is_connected() => limit(self.since, settings.data_connect_timeout_secs),
@@ -348,22 +348,19 @@ impl Session {
     /// Lets go of everything; the control connection is closed when the session is dropped.
     pub fn end(&mut self, hub: &mut Hub) {
         self.queue.zeroize();
-        self.cut(hub);
         if self.waits_for_port {
             hub.pool.forget(self.listener, self.key);
         }
-        if self.conduit.as_ref().is_some_and(|conduit| conduit.asks_monitor()) {
+        let login = self.login_id();
+        self.logout(hub);
+        if self.rare.as_ref().is_some_and(|rare| rare.copied) {
             // The monitor holds a copy of the descriptor for now: closing ours would not tell the client.
             let _ = shutdown(&self.control, Shutdown::Write);
         }
-        let login = self.login_id();
-        self.logout(hub);
         hub.ledger.release(self.peer.ip());
         hub.log(Level::Info, Happened::Disconnect, login, format_args!("peer={}", self.peer));
         if self.more_input {
-            // Closing a socket with unread bytes resets it, and the client might lose our last words.
-            let _ = recv(&self.control, hub.input.as_mut_slice(), RecvFlags::DONTWAIT);
-            hub.input.as_mut_slice().zeroize();
+            hub.drain(&self.control);
         }
     }
 
@@ -377,8 +374,9 @@ impl Session {
     fn logout(&mut self, hub: &mut Hub) {
         self.cut(hub);
         // What the monitor still answers is for an identity that is no more.
-        self.conduit = None;
-        self.connected = hub.now;
+        if self.conduit.take().is_some_and(|conduit| conduit.asks_monitor()) {
+            self.rare.get_or_insert_default().copied = true;
+        }
         match std::mem::replace(&mut self.login, Login::None) {
             Login::None => {}
             Login::Asked(login) => hub.tell_forget(login),

@@ -14,7 +14,7 @@ pub(super) const DOWNLOAD: Row = Row {
         Metric { id: "download-client", what: "client CPU, download", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: Turns::Times(5),
+    turns: Turns::Times(40),
     run: download,
 };
 

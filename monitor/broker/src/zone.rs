@@ -7,6 +7,7 @@
 use std::{fs::File, io, io::Read, path::Path};
 
 use jiff::{Timestamp, tz::TimeZone};
+use rustix::fs::{Mode, OFlags, open};
 
 /// Longest description of a zone read, in bytes; those of tzdata are shorter than 4 KiB.
 const LONGEST: u64 = 64 << 10;
@@ -26,10 +27,16 @@ pub(crate) struct Offset {
     pub(crate) until: i64,
 }
 
-/// Call before the process is confined.
+/// Call before the process is confined. Waits for nobody: a FIFO would.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    let found = file.metadata()?;
+    if !found.is_file() || found.len() > LONGEST {
+        return Err(io::Error::other(format!("not a regular file of at most {LONGEST} bytes")));
+    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
+    file.take(LONGEST).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

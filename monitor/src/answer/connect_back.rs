@@ -18,7 +18,7 @@ pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBac
     // The link has checked that exactly one came along.
     let (Some(worker), [control]) = (m.workers.get_mut(&id), fds) else { return };
     let lost = worker.sessions.get(ask.session).is_some_and(|(_, so_far)| so_far == Standing::Lost);
-    let connecting = if !m.config.ftp.active {
+    let connecting = if !m.config.active {
         Err(Errno::PERM)
     } else if lost {
         // Its broker is gone and the worker has not seen that yet.
@@ -26,9 +26,8 @@ pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBac
     } else if worker.child.peer.behind() {
         Err(Errno::AGAIN)
     } else {
-        let proxied = |local| m.config.listen.iter().any(|listen| listen.proxied && serves(listen.address, local));
-        let came = |local| m.listeners.iter().any(|listening| serves(listening.address, local));
-        let ours = |local: SocketAddr| came(local) && !proxied(local);
+        let at = |local| m.listeners.iter().filter(move |listening| serves(listening.address, local));
+        let ours = |local| at(local).next().is_some() && !at(local).any(|listening| listening.proxied);
         connect_to_peer(control, ask.port, m.config.active_source_port_20, &ours)
     };
     let (errno, socket) = match connecting {

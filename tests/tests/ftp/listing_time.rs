@@ -58,6 +58,23 @@ fn list_shows_the_time_that_ls_shows_in_that_zone_in_summer_and_winter() {
 }
 
 #[test]
+fn a_reload_shows_another_zone_to_new_logins_though_an_older_session_goes_on() {
+    let Some(mut daemon) = daemon("utc") else { return };
+    furnish(&daemon);
+    let mut before = daemon.login("alice");
+    daemon.site.set("listing_time = \"Asia/Kathmandu\"");
+    daemon.site.write();
+    daemon.signal(nix::sys::signal::Signal::SIGHUP);
+    daemon.logged(&["reloaded"]);
+    let midnight = |client: &mut e2e::ftp::Client, shown: &str| {
+        let lines = client.list("LIST");
+        assert!(lines.iter().any(|line| line.ends_with(&format!(" {shown} 20050101223000"))), "{shown}: {lines:?}");
+    };
+    midnight(&mut daemon.login("alice"), "Jan  2  2005");
+    midnight(&mut before, "Jan  1  2005");
+}
+
+#[test]
 fn a_midnight_in_berlin_is_an_hour_away_in_winter_and_two_in_summer_and_facts_stay_utc() {
     let Some(daemon) = daemon("Europe/Berlin") else { return };
     furnish(&daemon);

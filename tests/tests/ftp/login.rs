@@ -170,6 +170,31 @@ fn a_silent_client_is_told_421_when_its_time_is_over() {
 }
 
 #[test]
+fn rein_and_user_bring_no_more_time_to_a_client_that_does_not_log_in() {
+    if !root_or_skip("time-outs, REIN") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("login_timeout_secs = 2").set("idle_timeout_secs = 60");
+    let daemon = Daemon::start(site);
+    let mut stranger = daemon.connect();
+    let mut lines = ["REIN", "USER alice"].into_iter().cycle();
+    e2e::until("the stranger is told 421", || {
+        stranger.send(lines.next().expect("endless"));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        (stranger.reply_or_end()?.code == 421).then_some(())
+    });
+    // A login that has ended makes room for another one, which may take as long as the first.
+    let mut client = daemon.login("alice");
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    client.expect("REIN", &[220]);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    client.expect("USER bob", &[331]);
+    client.expect("PASS battery staple", &[230]);
+    client.in_step();
+}
+
+#[test]
 fn limits_of_sessions_hold_across_workers_and_are_told() {
     if !root_or_skip("limits") {
         return;

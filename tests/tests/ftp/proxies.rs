@@ -267,11 +267,15 @@ fn a_reload_changes_who_may_connect() {
     let Some(mut daemon) = daemon("reload of proxies") else { return };
     let mut before = by_proxy(&daemon, LINE);
     log_in(&mut before);
+    let mut undecided = Client::over(ftp::connect_from("127.0.0.2", daemon.address()));
+    assert!(undecided.is_silent_for(std::time::Duration::from_millis(100)));
     daemon.site.listen("proxies = [\"127.0.0.3\", \"::1\"]");
     daemon.site.write();
     daemon.signal(Signal::SIGHUP);
     daemon.logged(&["reloaded"]);
     assert!(by_proxy_refused(&daemon));
+    let _ = undecided.socket().write_all(LINE);
+    assert!(undecided.ends().is_empty(), "a header of one that is struck off the list is believed no more");
     let mut client = Client::over(ftp::connect_from("127.0.0.3", daemon.address()));
     client.raw(LINE);
     log_in(&mut client);

@@ -206,14 +206,24 @@ fn where_the_peer_is_a_proxy_nobody_is_connected_to() {
     }
     let mut site = Puppet::stage(env!("CARGO_BIN_EXE_hostile-worker"));
     site.set("workers = 1").listen("proxies = [\"127.0.0.1\"]");
-    let daemon = e2e::Daemon::start(site);
+    let mut daemon = e2e::Daemon::start(site);
     let mut puppet = Puppet::take_over(&daemon);
     puppet.log_in(&daemon, "alice", 1);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("bind");
     let port = listener.local_addr().expect("address").port();
-    puppet.send(Link::Monitor, &connect_back(1, port), &["control"]);
-    let (answer, fds) = puppet.expect::<ToWorker>(Link::Monitor);
-    assert!(matches!(answer, ToWorker::ConnectBack(c) if c.errno != 0) && fds == 0, "{answer:?}");
+    let refused = |puppet: &mut Puppet| {
+        puppet.send(Link::Monitor, &connect_back(1, port), &["control"]);
+        let answer = std::iter::repeat_with(|| puppet.expect::<ToWorker>(Link::Monitor))
+            .find(|(record, _)| matches!(record, ToWorker::ConnectBack(_)));
+        assert!(matches!(answer, Some((ToWorker::ConnectBack(connecting), 0)) if connecting.errno != 0), "{answer:?}");
+    };
+    refused(&mut puppet);
+    // Nor when a reload has made it a listener without proxies: those that came before are proxies still.
+    daemon.site.listen("");
+    daemon.site.write();
+    daemon.signal(nix::sys::signal::Signal::SIGHUP);
+    daemon.logged(&["reloaded"]);
+    refused(&mut puppet);
     listener.set_nonblocking(true).expect("fcntl");
     assert!(listener.accept().is_err(), "the proxy was connected to");
 }

@@ -2,8 +2,7 @@
 
 use ipc::{
     link::{
-        monitor_worker::FtpSettings,
-        places::Places,
+        settings::FtpSettings,
         worker_broker::{Attrs, Done, Kind, Op, Opened, Storage, Why},
     },
     types::{Blob, BrokerId, Port, SessionId},
@@ -63,8 +62,7 @@ impl Talk {
 /// Holds the whole conversation of a client that sends `bytes`, with made-up answers to every question, and returns
 /// what it is told. For fuzz targets: must hold for every input, without a panic, and with every line ended by CR LF.
 pub fn rehearse(settings: &FtpSettings, bytes: &[u8]) -> Vec<u8> {
-    let places = Places::unpack(&settings.places).unwrap_or_default();
-    let cx = Context { settings, places: &places, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, now: 0 };
+    let cx = Context { settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, now: 0 };
     let (mut talk, mut out) = (Talk::default(), Out::default());
     let (mut reader, mut queue, mut said) = (line::Reader::default(), Vec::new(), Vec::new());
     talk.greet(&cx, &mut out);
@@ -154,7 +152,7 @@ mod tests {
             active: true,
             sync_uploads: false,
             passive_address: None,
-            places: Blob::default(),
+            places: Default::default(),
             max_sessions: 10,
             max_sessions_per_address: 0,
             address_prefixes: (32, 64),
@@ -291,13 +289,16 @@ mod tests {
 
     #[test]
     fn host_greets_with_its_own_banner_and_knows_no_other_names() {
-        use ipc::{link::places::Host, types::HostName};
+        use ipc::{
+            link::places::{Host, Places},
+            types::HostName,
+        };
         let host = |name: &[u8], banner: Option<&[u8]>| Host {
             name: HostName::new(name).unwrap(),
             banner: banner.map(Blob::cut),
         };
         let hosts = vec![host(b"a.test", Some(b"At A")), host(b"b.test", None), host(b"c.test", Some(b""))];
-        let places = Places { hosts, ..Places::default() }.pack().unwrap();
+        let places = Places { hosts, ..Places::default() };
         let settings = FtpSettings { places, banner: Blob::cut(b"All"), ..settings() };
         let said = rehearse(&settings, b"HOST A.test.\r\nHOST b.test\r\nHOST c.test\r\nHOST d.test\r\nHOST a b\r\n");
         assert_eq!(

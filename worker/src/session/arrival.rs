@@ -26,12 +26,16 @@ pub(super) struct Rare {
     at: Option<IpAddr>,
     /// The host it has named.
     pub host: Option<HostName>,
+    /// When its last login ended.
+    pub logged_out: Option<u64>,
+    /// The monitor may hold a copy of the control connection's descriptor.
+    pub copied: bool,
 }
 
 impl Rare {
     /// What there is when it comes.
     pub fn of(proxied: Option<(SocketAddr, Option<IpAddr>)>) -> Option<Box<Self>> {
-        proxied.map(|(proxy, at)| Box::new(Rare { proxy: Some(proxy.ip().to_canonical()), at, host: None }))
+        proxied.map(|(proxy, at)| Box::new(Rare { proxy: Some(proxy.ip().to_canonical()), at, ..Rare::default() }))
     }
 }
 
@@ -39,6 +43,11 @@ impl Session {
     /// Its proxy, if it has come by one.
     pub(super) fn proxy(&self) -> Option<IpAddr> {
         self.rare.as_ref().and_then(|rare| rare.proxy)
+    }
+
+    /// Since when it could have logged in: it has come, or the login before has ended.
+    pub(super) fn nobody_since(&self) -> u64 {
+        self.rare.as_ref().and_then(|rare| rare.logged_out).unwrap_or(self.connected)
     }
 
     /// The address the client is connected to: the proxy's, if there is one that has told it.

@@ -1,6 +1,8 @@
 //! From the control connection to steps of the conversation.
 
-use super::{Errno, Event, Hub, LINES_PER_TURN, OUT_BYTES, QUEUE_BYTES, RecvFlags, Session, Zeroize, line, recv};
+use rustix::net::{RecvFlags, recv};
+
+use super::{Errno, Event, Hub, LINES_PER_TURN, OUT_BYTES, QUEUE_BYTES, Session, Zeroize, line};
 
 /// Bytes read from one control connection in one turn, about: a line without end must not hold up the others.
 const READ_PER_TURN: usize = 64 << 10;
@@ -113,7 +115,7 @@ impl Session {
 
     fn step(&mut self, event: Event<'_>, hub: &mut Hub) {
         let (peer, proxied) = (self.peer.ip(), self.proxy().is_some());
-        let cx = super::Context { settings: &hub.settings, places: &hub.places, peer, proxied, now: hub.now };
+        let cx = super::Context { settings: &hub.settings, peer, proxied, now: hub.now };
         self.talk.on(event, &cx, &mut hub.out);
     }
 

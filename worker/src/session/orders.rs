@@ -41,6 +41,10 @@ impl Session {
                 None
             }
             Order::Logout => {
+                // A REIN that ends no login brings no more time for one.
+                if matches!(self.login, Login::Granted(..)) {
+                    self.rare.get_or_insert_default().logged_out = Some(hub.now);
+                }
                 self.logout(hub);
                 None
             }
@@ -115,10 +119,8 @@ impl Session {
         let place = Place(self.key, self.peer.ip());
         let turn = match (self.file.take(), self.conduit.take()) {
             (Some(file), Some(mut conduit)) => {
-                if let Move::Receive { .. } = order {
-                    // The client sends when it has our 150: no waiting for what is done next.
-                    self.flush(hub);
-                }
+                // The client reads or sends when it has our 150: no waiting for what is done next.
+                self.flush(hub);
                 let transfer = Transfer::new(file, order, &hub.tools);
                 let staged = hub.staged.take();
                 let turn = conduit.begin(transfer, staged, place, hub);

@@ -29,7 +29,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::link::{monitor_worker::FtpSettings, worker_broker::Storage};
+use ipc::link::{settings::FtpSettings, worker_broker::Storage};
 use rustix::{
     fs::{Advice, fadvise},
     io::{Errno, ReadWriteFlags, preadv2},

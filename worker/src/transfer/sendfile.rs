@@ -4,9 +4,6 @@ use rustix::{fs::sendfile, io::Errno};
 
 use super::{Ends, Path, Step, Tools};
 
-/// Shorter files go out in one piece anyway.
-const CORK_FROM: u64 = 64 << 10;
-
 /// The bytes `from` to `to` of the file; `from` moves on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sendfile {
@@ -17,8 +14,9 @@ pub(super) struct Sendfile {
 impl Path for Sendfile {
     fn step(&mut self, ends: Ends<'_>, _tools: &mut Tools, share: usize, moved: &mut u64) -> Step {
         let mut left = share;
-        if *moved == 0 && self.to.saturating_sub(self.from) > CORK_FROM {
-            // Full segments only: the end of the connection, which follows the last byte, pulls the cork (tcp(7)).
+        if *moved == 0 && self.from < self.to {
+            // Full segments only: the end of the connection, which follows the last byte, pulls the cork (tcp(7)) and
+            // goes out with it.
             let _ = rustix::net::sockopt::set_tcp_cork(ends.data, true);
         }
         loop {

@@ -5,7 +5,8 @@ use std::{io::Read, net::TcpListener, os::fd::AsFd};
 use ipc::{
     link::{
         log::Level,
-        monitor_worker::{Connecting, FromWorker, FtpSettings, ToWorker},
+        monitor_worker::{Connecting, FromWorker, ToWorker},
+        settings::{FtpSettings, pack},
         worker_broker::{Done, Opened, Storage},
     },
     types::BrokerId,
@@ -165,7 +166,7 @@ fn lines_below_the_level_are_not_sent_and_a_reload_changes_the_level() {
     answer(&mut broker, Ok(Done::Nothing), &[]);
     assert!(client.reply().starts_with("250 "));
     let (mut other, kicked, _link) = world.logged_in(BrokerId(2));
-    world.monitor.send(&ToWorker::Settings(at(Level::Info)), &[]).unwrap();
+    world.monitor.send(&ToWorker::Settings(pack(&at(Level::Info)).unwrap()), &[]).unwrap();
     world.monitor.send(&ToWorker::Kick(kicked), &[]).unwrap();
     // So the settings, which came before, have arrived.
     assert!(other.reply().starts_with("421 "));

@@ -1,9 +1,12 @@
 //! Times of files as lines show them: in UTC, for `ls -l` lines also in local time. The day is worked out once for files of the same day.
 
+use jiff::{Span, civil};
+
 use super::text::{push_right, two_digits};
 use crate::zone::{Offset, Zone};
 
 const DAY: i64 = 86_400;
+const EPOCH: civil::Date = civil::date(1970, 1, 1);
 
 /// Beyond half a Gregorian year in the past, and in the future, `ls` shows the year instead of the time.
 const RECENT: i64 = 31_556_952 / 2;
@@ -90,21 +93,12 @@ impl<'z> Dates<'z> {
 }
 
 impl Date {
-    /// The date of a day counted from 1970-01-01, from 0000-01-01 on.
-    ///
-    /// Counts from a 1 March, so that the leap day is the last day of a year: eras of 400 years have 146,097 days each, and
-    /// from March on, months are 153 days in each five.
+    /// The date of a day counted from 1970-01-01, in the years from 0000 to 9999.
     fn of(day: i64) -> Self {
-        let since = day + 719_468;
-        let (era, in_era) = (since.div_euclid(146_097), since.rem_euclid(146_097));
-        let year_of_era = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
-        let in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let from_march = (5 * in_year + 2) / 153;
-        let in_month = in_year - (153 * from_march + 2) / 5 + 1;
-        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-        let year = era * 400 + year_of_era + i64::from(month <= 2);
+        let of_day = |days| EPOCH.checked_add(Span::new().try_days(days)?);
+        let date = of_day(day).unwrap_or(EPOCH);
         // In their ranges, because `day` is.
-        Date { year: year as u32, month: month as u32, day: in_month as u32 }
+        Date { year: date.year() as u32, month: date.month() as u32, day: date.day() as u32 }
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     Meta,
     date::Dates,
     letter,
-    text::{push_decimal, push_left, push_name, push_right},
+    text::{push_left, push_name, push_number_left, push_right},
 };
 use crate::account::{Account, Who};
 
@@ -63,10 +63,10 @@ impl<'a> LongLine<'a> {
         begin.push(b' ');
         match self.who.name_of(meta.uid) {
             Some(name) => push_left(begin, name, 8),
-            None => push_number_left(begin, meta.uid),
+            None => push_number_left(begin, meta.uid.into(), 8),
         }
         begin.push(b' ');
-        push_number_left(begin, meta.gid);
+        push_number_left(begin, meta.gid.into(), 8);
         begin.push(b' ');
     }
 }
@@ -75,14 +75,6 @@ impl<'a> LongLine<'a> {
 pub(super) fn now() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or(0)
-}
-
-fn push_number_left(out: &mut Vec<u8>, number: u32) {
-    let end = out.len() + 8;
-    push_decimal(out, number.into());
-    if out.len() < end {
-        out.resize(end, b' ');
-    }
 }
 
 /// The kind and nine rights; a set-id or sticky bit is shown in the place of `x`, in capitals where there is no `x`.

@@ -35,6 +35,18 @@ pub(super) fn push_right(out: &mut Vec<u8>, mut number: u64, width: usize) {
 pub(super) fn push_left(out: &mut Vec<u8>, text: &[u8], width: usize) {
     let end = out.len() + width;
     out.extend_from_slice(text);
+    fill(out, end);
+}
+
+/// A number in decimal with spaces behind it, at least `width` bytes.
+pub(super) fn push_number_left(out: &mut Vec<u8>, number: u64, width: usize) {
+    let end = out.len() + width;
+    push_decimal(out, number);
+    fill(out, end);
+}
+
+/// Spaces up to a length.
+fn fill(out: &mut Vec<u8>, end: usize) {
     if out.len() < end {
         out.resize(end, b' ');
     }
@@ -93,6 +105,8 @@ mod tests {
     #[test]
     fn a_column_is_filled_and_never_cut() {
         assert_eq!(made(|out| push_left(out, b"bob", 8)), "bob     ");
+        assert_eq!(made(|out| push_number_left(out, 1000, 8)), "1000    ");
+        assert_eq!(made(|out| push_number_left(out, 123_456_789, 8)), "123456789");
         assert_eq!(made(|out| push_left(out, b"longer-than-that", 8)), "longer-than-that");
     }
 

@@ -18,6 +18,7 @@ use ipc::{
     link::{
         Confine,
         monitor_broker::{BrokerStart, FromBroker, MonitorEnd, ToBroker},
+        settings::{BrokerSettings, pack},
         worker_broker::{Answer, Ask, Done, Form, Op, Opened, Why, WorkerEnd, WriteMode},
     },
     types::{Build, Ids, Permissions, UserName, VirtPath, WorkerId},
@@ -142,14 +143,17 @@ impl Broker {
         drop(command);
         impatient(&link);
         let ids = (setting.by == StartedBy::Root).then(|| Ids { uid: UID, gid: UID, groups: vec![UID + 1] });
+        let settings = BrokerSettings {
+            umask: setting.umask,
+            atomic_uploads: setting.atomic_uploads,
+            listing_zone: setting.listing_zone.map(Into::into),
+        };
         let start = BrokerStart {
             build: Build::THIS,
             confine: Confine { ids, best_effort: false },
             account: UserName::new(b"alice").unwrap(),
             permissions: setting.permissions,
-            listing_zone: setting.listing_zone.map(Into::into),
-            umask: setting.umask,
-            atomic_uploads: setting.atomic_uploads,
+            settings: pack(&settings).unwrap(),
             slots: setting.slots,
         };
         let home = rustix::fs::open(home, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
