@@ -10,6 +10,7 @@ pub mod monitor_broker;
 pub mod monitor_config;
 pub mod monitor_worker;
 pub mod places;
+pub mod settings;
 pub mod user_record;
 pub mod worker_authd;
 pub mod worker_broker;

@@ -52,29 +52,6 @@ fn line() -> LogRecord {
     }
 }
 
-fn ftp_settings() -> monitor_worker::FtpSettings {
-    monitor_worker::FtpSettings {
-        log_level: Level::Debug,
-        banner: Blob::new(&[b'b'; 1024]).unwrap(),
-        login_timeout_secs: 1,
-        idle_timeout_secs: 2,
-        data_connect_timeout_secs: 3,
-        stall_timeout_secs: 4,
-        session_timeout_secs: 9,
-        max_login_failures: 5,
-        active: true,
-        passive_address: Some(Ipv4Addr::LOCALHOST),
-        places: Blob::new(&[b'p'; ipc::link::places::MOST]).unwrap(),
-        max_sessions: 6,
-        max_sessions_per_address: 10,
-        address_prefixes: (32, 64),
-        sendfile: true,
-        splice: false,
-        buffer_pool_bytes: 7,
-        transfer_chunk_bytes: 8,
-    }
-}
-
 fn to_worker() -> Vec<monitor_worker::ToWorker> {
     use monitor_worker::*;
     let address = SocketAddr::from(([0; 8], 21));
@@ -83,13 +60,13 @@ fn to_worker() -> Vec<monitor_worker::ToWorker> {
             build: Build::THIS,
             confine: confine(),
             worker: WorkerId(1),
-            settings: ftp_settings(),
+            settings: Blob::new(&[b's'; SETTINGS]).unwrap(),
             ledger: (11, 12),
         }),
         ToWorker::Authd,
         ToWorker::Listener(Listener { id: ListenerId(1), address }),
         ToWorker::CloseListener(ListenerId(1)),
-        ToWorker::Settings(ftp_settings()),
+        ToWorker::Settings(Blob::new(&[b's'; SETTINGS]).unwrap()),
         ToWorker::PassivePool(PassiveSockets { listener: ListenerId(1) }),
         ToWorker::ConnectBack(Connecting { session: SessionId(1), errno: 0 }),
         ToWorker::ConnectBack(Connecting { session: SessionId(1), errno: 111 }),
@@ -146,8 +123,7 @@ fn to_broker() -> Vec<monitor_broker::ToBroker> {
             confine: confine(),
             account: user(),
             permissions: Permissions::NONE.with(Permission::Read),
-            listing_zone: Some("/etc/localtime".into()),
-            umask: 0o22,
+            settings: Blob::new(&[b's'; SETTINGS]).unwrap(),
             slots: 2,
         }),
         ToBroker::AddWorker(WorkerId(1)),
@@ -190,7 +166,8 @@ fn configuration() -> monitor_config::Config {
         listen: vec![Listen { address, place: (u32::MAX, u32::MAX), proxied: true }; 16],
         fixed,
         passive_ports: Ports { first: 1024, last: u16::MAX },
-        ftp: ftp_settings(),
+        workers: Blob::new(&[b's'; monitor_worker::SETTINGS]).unwrap(),
+        brokers: Blob::new(&[b's'; monitor_broker::SETTINGS]).unwrap(),
         ..Config::default()
     }
 }
@@ -236,6 +213,7 @@ fn authd_to_worker() -> Vec<worker_authd::FromAuthd> {
 }
 
 fn asks() -> Vec<worker_broker::Ask> {
+    use std::num::NonZeroU32;
     use worker_broker::*;
     let longest = format!("/{}", "x".repeat(254) + "/").repeat(17)[..VirtPath::MAX - 1].to_string();
     let long = path(&longest);
@@ -257,6 +235,8 @@ fn asks() -> Vec<worker_broker::Ask> {
         Op::Space(path("a")),
         Op::Symlink { target: long.clone(), link: long.clone() },
         Op::Copy { from: long.clone(), to: long.clone(), umask: u16::MAX },
+        Op::Publish { staged: NonZeroU32::MAX, sync: true },
+        Op::Discard(NonZeroU32::MIN),
     ]
     .into_iter()
     .map(|op| Ask { tag: u32::MAX, op })
@@ -264,9 +244,16 @@ fn asks() -> Vec<worker_broker::Ask> {
 }
 
 fn answers() -> Vec<worker_broker::Answer> {
+    use std::num::NonZeroU32;
     use worker_broker::*;
     let attrs = Attrs { kind: Kind::File, size: u64::MAX, modified: i64::MIN, mode: 0o7777 };
-    let opened = Opened { size: 1, created: true, name: Some(Blob::new(&[b'n'; 255]).unwrap()) };
+    let opened = Opened {
+        size: 1,
+        created: true,
+        name: Some(Blob::new(&[b'n'; 255]).unwrap()),
+        storage: Storage::Disk { cached: u64::MAX },
+        staged: Some(NonZeroU32::MAX),
+    };
     [
         Ok(Done::Nothing),
         Ok(Done::Opened(opened)),

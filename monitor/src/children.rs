@@ -5,16 +5,15 @@
 use std::hash::BuildHasher;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ipc::link::Confine;
 use ipc::link::log::{Event, Level};
 use ipc::link::monitor_authd::{AuthdStart, ToAuthd};
-use ipc::link::monitor_broker::{BrokerStart, ToBroker};
+use ipc::link::monitor_broker::{BrokerStart, SETTINGS, ToBroker};
 use ipc::link::monitor_config::User;
 use ipc::link::monitor_worker::{Listener, ToWorker, WorkerStart};
-use ipc::types::{BrokerId, Build, Ids, UserName, WorkerId};
+use ipc::types::{Blob, BrokerId, Build, Ids, UserName, WorkerId};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::geteuid;
@@ -67,7 +66,8 @@ impl Monitor {
         let mut child = WorkerChild::start(&self.programs.worker, format!("worker {slot}"), &self.epoll, id.0, "")?;
         let confine = self.confine(self.config.fixed.worker_ids.as_ref());
         let ledger = (BuildHasher::hash_one(&self.ledger.keys, ()), self.config.fixed.workers);
-        let start = WorkerStart { build: Build::THIS, confine, worker: id, settings: self.config.ftp.clone(), ledger };
+        let start =
+            WorkerStart { build: Build::THIS, confine, worker: id, settings: self.config.workers.clone(), ledger };
         child.send(ToWorker::Start(start), Vec::new());
         for (number, (write, read)) in (1..).zip(&self.ledger.regions) {
             child.send(ToWorker::Region(number == slot), vec![if number == slot { write } else { read }.try_clone()?]);
@@ -93,9 +93,9 @@ impl Monitor {
     }
 
     /// Starts a broker for an account, in the account's root directory.
-    pub fn start_broker(&mut self, account: UserName, settings: (User, u16, Option<PathBuf>)) -> io::Result<BrokerId> {
+    pub fn start_broker(&mut self, account: UserName, settings: (User, Blob<SETTINGS>)) -> io::Result<BrokerId> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let (user, umask, zone) = &settings;
+        let user = &settings.0;
         let root = rustix::fs::open(&user.home, flags, Mode::empty())
             .map_err(|errno| io::Error::other(format!("home {}: {errno}", user.home.display())))?;
         let id = BrokerId(self.new_id());
@@ -105,8 +105,7 @@ impl Monitor {
             confine: self.confine(user.ids.as_ref()),
             account: account.clone(),
             permissions: user.permissions,
-            umask: *umask,
-            listing_zone: zone.clone(),
+            settings: settings.1.clone(),
             // One more than there are workers: a new worker may come before the thread of a dead one has ended.
             slots: u16::try_from(self.config.fixed.workers + 1).unwrap_or(256).min(256),
         };

@@ -22,7 +22,7 @@ impl Ledger {
     /// Makes the regions.
     pub fn make(&mut self, config: &Config) -> io::Result<()> {
         // 32 bytes for each of four addresses a session, so that most of a region is free, and takes no memory.
-        let bytes = 4096 + u64::from(config.ftp.max_sessions) * 4 * 32;
+        let bytes = 4096 + u64::from(config.max_sessions) * 4 * 32;
         for _ in 0..config.fixed.workers {
             let write = fs::memfd_create("ledger", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
             fs::ftruncate(&write, bytes)?;

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use ipc::link::log::{Event, Level};
 use ipc::link::monitor_authd::{FromAuthd, ToAuthd};
-use ipc::link::monitor_broker::{FromBroker, ToBroker};
+use ipc::link::monitor_broker::{FromBroker, SETTINGS, ToBroker};
 use ipc::link::monitor_config::{Config, User};
 use ipc::link::monitor_worker::{FromWorker, ToWorker};
-use ipc::types::{BrokerId, SessionId, UserName, WorkerId};
+use ipc::types::{Blob, BrokerId, SessionId, UserName, WorkerId};
 use ipc::{Breach, Received};
 use nix::sys::signalfd::SignalFd;
 use rustix::{event::Timespec, event::epoll, io::Errno, process::Signal};
@@ -61,8 +61,8 @@ impl Worker {
 pub(crate) struct Broker {
     pub child: BrokerChild,
     pub account: UserName,
-    /// What it was started with: its account's entry, `umask` and `listing_time`.
-    pub settings: (User, u16, Option<PathBuf>),
+    /// What it was started with: its account's entry and the settings of brokers.
+    pub settings: (User, Blob<SETTINGS>),
     /// When its last session ended, while an alarm is set to look again.
     pub idle_since: Option<Instant>,
     /// It has been told to stop, and takes no more sessions.

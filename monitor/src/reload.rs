@@ -129,7 +129,7 @@ pub(crate) fn swap(m: &mut Monitor, fresh: Fresh) -> Result<(), String> {
     }
     m.config = new;
     m.hashes = Some(hashes);
-    m.log.least = m.config.ftp.log_level;
+    m.log.least = m.config.log_level;
     m.log.note_weaker(&weaker);
     warnings.iter().take(WARNINGS).for_each(|w| m.log.own(Level::Warning, Event::Process, w.to_string()));
     // Before the workers: a client that sees the new banner finds the new accounts.
@@ -172,7 +172,7 @@ fn swap_listeners(m: &mut Monitor, bound: Vec<Listening>) {
         }
     }
     for worker in m.workers.values_mut() {
-        worker.child.send(ToWorker::Settings(m.config.ftp.clone()), Vec::new());
+        worker.child.send(ToWorker::Settings(m.config.workers.clone()), Vec::new());
         for new in &bound {
             if let Err(e) = children::offer(&mut worker.child, new) {
                 m.log.own(Level::Error, Event::Fault, format!("dup: {e}; {} lacks a listener", worker.child.name));

@@ -15,6 +15,7 @@ pub mod procs;
 pub mod programs;
 pub mod puppet;
 pub mod site;
+pub mod slow;
 pub mod tree;
 pub mod wait;
 

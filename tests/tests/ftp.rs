@@ -5,6 +5,7 @@
 mod ftp {
     mod accounts;
     mod ascii;
+    mod atomic;
     mod data;
     mod files;
     mod hosts;

@@ -9,6 +9,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    num::NonZeroU32,
     os::fd::{BorrowedFd, OwnedFd},
 };
 
@@ -16,7 +17,7 @@ use ipc::{
     link::{
         monitor_worker::{ConnectBack, FromWorker, PassivePool},
         worker_authd::{Check, ToAuthd},
-        worker_broker::{Answer, Ask, Op},
+        worker_broker::{Answer, Ask, Done, Op},
     },
     types::{BrokerId, HostName, ListenerId, Port, Secret, SessionId, UserName},
 };
@@ -24,9 +25,13 @@ use mio::Registry;
 use slab::Slab;
 
 use crate::{
+    conduit::Staged,
     hub::{Hub, Source},
     link::{Link, Lost, TOO_MANY_REFS},
 };
+
+/// No session has this place.
+const NOBODY: usize = usize::MAX;
 
 /// An open question to a broker.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +61,16 @@ pub struct Answered {
     pub fd: Option<OwnedFd>,
     /// What came along beside it: where a copy goes.
     pub second: Option<OwnedFd>,
+}
+
+impl Answered {
+    /// The number of an upload under a hidden name, if the answer is about one.
+    pub fn staged(&self) -> Option<NonZeroU32> {
+        match &self.answer.outcome {
+            Ok(Done::Opened(opened)) => opened.staged,
+            _ => None,
+        }
+    }
 }
 
 /// The brokers this worker has links to.
@@ -126,6 +141,13 @@ impl Hub {
             }
             Err(_) => false,
         }
+    }
+
+    /// Has a broker remove an upload that comes to nothing; nobody waits for the answer.
+    pub fn discard(&mut self, staged: Staged) {
+        let Staged { login, broker, number } = staged;
+        // A link that fails is found out by the loop, and takes what was staged with it.
+        self.ask_broker(broker, NOBODY, login, Op::Discard(number));
     }
 
     /// Asks authd whether a password is right; `None` when it cannot be asked now.

@@ -5,7 +5,9 @@
 
 use std::{
     net::IpAddr,
+    num::NonZeroU32,
     os::fd::{AsFd, OwnedFd},
+    sync::Arc,
 };
 
 use ipc::{
@@ -13,10 +15,14 @@ use ipc::{
     types::{Port, SessionId},
 };
 use mio::Interest;
-use rustix::net::{getpeername, sockopt::socket_error};
+use rustix::{
+    io::Errno,
+    net::{Shutdown, getpeername, shutdown, sockopt::socket_error},
+};
 
 use crate::{
     ftp::data::{How, Via},
+    helpers::{Errand, Ticket},
     hub::{Hub, Source},
     passive::{Accepted, Socket},
     transfer::{Step, Transfer, outcome},
@@ -36,8 +42,20 @@ enum Connection {
     Connecting(OwnedFd),
     /// It is there.
     Open(OwnedFd),
+    /// A helper has it, and the transfer.
+    Lent(Arc<OwnedFd>, Lent),
     /// It did not come about.
     Failed,
+}
+
+/// A turn that a helper takes.
+#[derive(Debug)]
+struct Lent {
+    ticket: Ticket,
+    /// Bytes moved before.
+    moved: u64,
+    /// The connection had something to tell meanwhile.
+    stirred: bool,
 }
 
 /// What a turn brought.
@@ -51,6 +69,17 @@ pub enum Turn {
     More,
     /// It has ended, after so many bytes; everything is closed.
     Ended(How, u64),
+}
+
+/// An upload under a hidden name.
+#[derive(Debug, Clone, Copy)]
+pub struct Staged {
+    /// Whose it is.
+    pub login: SessionId,
+    /// The place of its broker's link.
+    pub broker: usize,
+    /// How the broker calls it.
+    pub number: NonZeroU32,
 }
 
 /// The data connection of one session.
@@ -68,6 +97,8 @@ pub struct Conduit {
     transfer: Option<Transfer>,
     /// A question to the monitor is open; one at a time (`ConnectBack`).
     asked: bool,
+    /// The upload, while it has a hidden name: whom to tell when it comes to nothing.
+    staged: Option<Staged>,
     /// What is to be asked when that one is answered.
     then: Option<(SessionId, Port)>,
 }
@@ -91,12 +122,15 @@ impl Conduit {
 
     /// Whether the client is connected.
     pub fn is_open(&self) -> bool {
-        matches!(self.connection, Connection::Open(_))
+        matches!(self.connection, Connection::Open(_) | Connection::Lent(..))
     }
 
     /// Bytes moved so far.
     pub fn moved(&self) -> u64 {
-        self.transfer.as_ref().map_or(0, Transfer::moved)
+        match &self.connection {
+            Connection::Lent(_, lent) => lent.moved,
+            _ => self.transfer.as_ref().map_or(0, Transfer::moved),
+        }
     }
 
     /// Whether a question to the monitor about the control connection is open.
@@ -155,10 +189,15 @@ impl Conduit {
         self.turn(key, hub)
     }
 
+    /// The broker is gone, and with it what was staged.
+    pub fn broker_lost(&mut self) {
+        self.staged = None;
+    }
+
     /// Takes the file and moves what can be moved now.
-    pub fn begin(&mut self, transfer: Transfer, key: Place, hub: &mut Hub) -> Turn {
+    pub fn begin(&mut self, transfer: Transfer, staged: Option<Staged>, key: Place, hub: &mut Hub) -> Turn {
         let waits_for_client = transfer.receives();
-        self.transfer = Some(transfer);
+        (self.transfer, self.staged) = (Some(transfer), staged);
         if matches!(self.connection, Connection::Expected) {
             self.accept(key, hub);
         }
@@ -172,9 +211,10 @@ impl Conduit {
 
     /// Something happened to the passive port or the connection, or the next turn has come.
     pub fn turn(&mut self, key: Place, hub: &mut Hub) -> Turn {
-        match &self.connection {
+        match &mut self.connection {
             Connection::Expected if self.transfer.is_some() => self.accept(key, hub),
             Connection::Connecting(_) => self.connected(),
+            Connection::Lent(_, lent) => lent.stirred = true,
             _ => {}
         }
         let Some(transfer) = &mut self.transfer else { return Turn::Waits };
@@ -182,18 +222,60 @@ impl Conduit {
             Connection::Open(data) => data.as_fd(),
             Connection::Failed => return self.end(How::NoConnection, hub),
             Connection::Expected => return self.expect(key, hub),
-            Connection::None | Connection::Ordered | Connection::Connecting(_) => return Turn::Waits,
+            _ => return Turn::Waits,
         };
         let before = transfer.moved();
         let step = transfer.step(data, &mut hub.tools, hub.share);
-        let moved = transfer.moved() > before;
-        match (outcome(step), step) {
+        self.go_on(step, before, key, hub)
+    }
+
+    /// What a step means that began when `before` bytes had moved.
+    fn go_on(&mut self, step: Step, before: u64, key: Place, hub: &mut Hub) -> Turn {
+        let moved = self.moved() > before;
+        let turn = match (outcome(step), step) {
             (Some(how), _) => self.end(how, hub),
             (None, Step::More) => Turn::More,
-            (None, _) => match self.wait(key, hub) {
-                Turn::Waits if moved => Turn::Moved,
-                turn => turn,
-            },
+            (None, Step::Cold) => self.lend(key, hub),
+            (None, _) => self.wait(key, hub),
+        };
+        if turn == Turn::Waits && moved { Turn::Moved } else { turn }
+    }
+
+    /// Has a helper take the next turn.
+    fn lend(&mut self, key: Place, hub: &mut Hub) -> Turn {
+        let (Connection::Open(data), Some(transfer)) = (std::mem::take(&mut self.connection), self.transfer.take())
+        else {
+            return self.end(How::NoConnection, hub);
+        };
+        let (data, moved) = (Arc::new(data), transfer.moved());
+        match hub.helpers.give(key.0, Errand::Turn(Box::new(transfer), Arc::clone(&data))) {
+            Ok(ticket) => {
+                self.connection = Connection::Lent(data, Lent { ticket, moved, stirred: false });
+                Turn::Waits
+            }
+            Err(_) => self.end(How::File(Errno::AGAIN.raw_os_error()), hub),
+        }
+    }
+
+    /// A helper has taken a turn; the transfer comes back if this conduit does not know of it.
+    pub fn came_back(
+        &mut self,
+        (ticket, transfer, step): (Ticket, Box<Transfer>, Step),
+        key: Place,
+        hub: &mut Hub,
+    ) -> Result<Turn, Box<Transfer>> {
+        match std::mem::take(&mut self.connection) {
+            Connection::Lent(data, lent) if lent.ticket == ticket => {
+                self.connection = Arc::into_inner(data).map_or(Connection::Failed, Connection::Open);
+                self.transfer = Some(*transfer);
+                // What stirred it may be what the helper found missing: it is not told again.
+                let step = if step == Step::Blocked && lent.stirred { Step::More } else { step };
+                Ok(self.go_on(step, lent.moved, key, hub))
+            }
+            other => {
+                self.connection = other;
+                Err(transfer)
+            }
         }
     }
 
@@ -203,12 +285,18 @@ impl Conduit {
     pub fn end(&mut self, how: How, hub: &mut Hub) -> Turn {
         let moved = self.moved();
         if how == How::Complete {
-            match (std::mem::take(&mut self.connection), self.transfer.take()) {
-                (Connection::Open(data), Some(transfer)) if transfer.receives() => {
-                    hub.late.extend([data, transfer.into_file()]);
-                }
-                (_, transfer) => hub.late.extend(transfer.map(Transfer::into_file)),
+            // From here on, the conversation has it published.
+            self.staged = None;
+        }
+        if how == How::Complete
+            && let Some(transfer) = self.transfer.take_if(|transfer| !transfer.closes_slowly())
+        {
+            if transfer.receives()
+                && let Connection::Open(data) = std::mem::take(&mut self.connection)
+            {
+                hub.late.push(data);
             }
+            hub.late.push(transfer.into_file());
         }
         self.cut(hub);
         Turn::Ended(how, moved)
@@ -216,6 +304,17 @@ impl Conduit {
 
     /// Closes connection and file and gives the port back. An open question to the monitor stays open.
     pub fn cut(&mut self, hub: &mut Hub) {
+        if let Connection::Lent(data, _) = &self.connection {
+            // The helper holds it for now: closing ours would tell neither the client nor the loop.
+            let _ = shutdown(data, Shutdown::Write);
+            hub.unwatch(data.as_fd());
+        }
+        if let Some(transfer) = self.transfer.take_if(|transfer| transfer.closes_slowly()) {
+            hub.helpers.close(vec![transfer.into_file()]);
+        }
+        if let Some(staged) = self.staged.take() {
+            hub.discard(staged);
+        }
         (self.connection, self.watched, self.transfer, self.then) = (Connection::None, None, None, None);
         self.give_port_back(hub);
     }

@@ -13,17 +13,20 @@ use std::{
 use ipc::{
     link::{
         log::{Event as Happened, Level},
-        monitor_worker::{FromWorker, FtpSettings, Granted, Listener, ToWorker, WorkerEnd},
+        monitor_worker::{FromWorker, Granted, Listener, ToWorker, WorkerEnd},
+        settings::{FtpSettings, unpack},
         worker_authd::{FromAuthd, Outcome},
     },
     types::SessionId,
 };
-use mio::{Events, Poll};
+use mio::{Events, Interest, Poll};
 use rustix::net::{SendFlags, send};
 use slab::Slab;
 
 use crate::{
+    conduit::Staged,
     ftp::Event,
+    helpers::Helpers,
     hub::{Hub, NEVER, Source},
     ledger::{Full, Ledger},
     link::{Link, Lost},
@@ -53,11 +56,12 @@ pub struct Worker {
 
 impl Worker {
     /// Watches the link to the monitor; the rest arrives over it.
-    pub fn new(link: WorkerEnd, settings: FtpSettings, ledger: Ledger) -> io::Result<Self> {
+    pub fn new(link: WorkerEnd, settings: FtpSettings, ledger: Ledger, helpers: Helpers) -> io::Result<Self> {
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let monitor = Link::new(link, Source::Monitor.token(), &registry)?;
-        let hub = Hub::new(registry, monitor, settings, ledger);
+        let hub = Hub::new(registry, monitor, settings, ledger, helpers);
+        hub.watch(hub.helpers.bell(), Source::Helpers, Interest::READABLE, false)?;
         let (listeners, lobby, sessions) = Default::default();
         Ok(Worker { poll, hub, listeners, lobby, sessions, stops: false })
     }
@@ -141,6 +145,7 @@ impl Worker {
             Some(Source::Lobby(place)) => self.hear(place, ended),
             Some(Source::Monitor) => self.on_monitor(),
             Some(Source::Authd) => self.on_authd(),
+            Some(Source::Helpers) => self.on_helpers(),
             None => {}
         }
     }
@@ -187,7 +192,7 @@ impl Worker {
 
     /// Somebody has connected: a client, or a proxy, which says first on whose behalf.
     fn arrive(&mut self, fd: OwnedFd, peer: SocketAddr, listener: Listener) {
-        match self.hub.places.door(listener.address).map(|door| door.admits(peer.ip())) {
+        match self.hub.settings.places.door(listener.address).map(|door| door.admits(peer.ip())) {
             None => self.welcome(fd, Arrival { peer, listener: listener.id, proxied: None }),
             Some(false) => self.no_header(peer, "not one of proxies"),
             Some(true) => {
@@ -237,12 +242,17 @@ impl Worker {
             match self.hub.brokers.receive(place) {
                 Ok(Some(answered)) => {
                     let more = self.hub.brokers.owes(place);
-                    let key = answered.session;
+                    let (key, login, staged) = (answered.session, answered.login, answered.staged());
+                    let mut known = false;
                     self.with(key, |session, hub| {
-                        if session.is(answered.login) {
+                        known = session.is(login);
+                        if known {
                             session.answered(answered, hub);
                         }
                     });
+                    if let Some(number) = staged.filter(|_| !known) {
+                        self.hub.discard(Staged { login, broker: place, number });
+                    }
                     // Edge-triggered, but what comes without a question is a breach. The end may have come with the answer.
                     if !more && !ended {
                         return;
@@ -257,6 +267,19 @@ impl Worker {
         }
     }
 
+    /// Errands are done. What comes back for a session that has gone, or gave up, is closed.
+    fn on_helpers(&mut self) {
+        for done in self.hub.helpers.done() {
+            let mut rest = Some((done.ticket, done.back));
+            self.with(done.session, |session, hub| {
+                rest = rest.take().and_then(|(ticket, back)| session.came_back(ticket, back, hub));
+            });
+            if let Some((_, back)) = rest {
+                self.hub.helpers.close(back.into_files());
+            }
+        }
+    }
+
     fn broker_lost(&mut self, place: usize, lost: &Lost) {
         let Some(id) = self.hub.brokers.forget(place) else { return };
         let sessions: Vec<usize> =
@@ -267,7 +290,7 @@ impl Worker {
             self.hub.log(Level::Error, blame(lost), None, text);
         }
         for key in sessions {
-            self.with(key, |session, hub| session.deliver(Event::BrokerLost, hub));
+            self.with(key, |session, hub| session.broker_lost(hub));
         }
     }
 
@@ -341,10 +364,13 @@ impl Worker {
                 }
             }
             ToWorker::CloseListener(id) => self.listeners.close(id, &self.hub.registry),
-            ToWorker::Settings(settings) => {
-                self.hub.ledger.obey(&settings, self.sessions.iter().map(|(_, session)| session.address()));
-                self.hub.obey(settings);
-            }
+            ToWorker::Settings(packed) => match unpack::<FtpSettings, _>(&packed) {
+                Ok(settings) => {
+                    self.hub.ledger.obey(&settings, self.sessions.iter().map(|(_, session)| session.address()));
+                    self.hub.obey(settings);
+                }
+                Err(breach) => self.hub.fatal = Some(format!("link to the monitor: settings: {breach}")),
+            },
             ToWorker::PassivePool(reply) => {
                 let arrived = self.hub.pool.arrived(reply.listener, fds, self.hub.now);
                 if let Some(wanted) = arrived.again {

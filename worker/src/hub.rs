@@ -10,8 +10,8 @@ use std::{
 use ipc::{
     link::{
         log::{Event, Level},
-        monitor_worker::{FromWorker, FtpSettings, ToWorker},
-        places::Places,
+        monitor_worker::{FromWorker, ToWorker},
+        settings::FtpSettings,
         worker_authd::{FromAuthd, ToAuthd},
     },
     types::SessionId,
@@ -20,7 +20,10 @@ use mio::{Interest, Registry, Token, unix::SourceFd};
 use rustix::net::{RecvFlags, recv};
 use zeroize::Zeroize;
 
-use crate::{ask::Brokers, ftp::Out, ledger::Ledger, link::Link, log::Log, passive::Pool, transfer::Tools};
+use crate::{
+    ask::Brokers, conduit::Staged, ftp::Out, helpers::Helpers, ledger::Ledger, link::Link, log::Log, passive::Pool,
+    transfer::Tools,
+};
 
 /// Bytes of unfinished and waiting lines that a session may hold; more are left in its socket.
 pub const QUEUE_BYTES: usize = 16 << 10;
@@ -46,6 +49,8 @@ pub enum Source {
     Passive(usize),
     /// A proxy's connection that has not said on whose behalf it comes, by its place.
     Lobby(usize),
+    /// The bell of the helper threads.
+    Helpers,
 }
 
 impl Source {
@@ -60,6 +65,7 @@ impl Source {
             Source::Data(place) => (5, place),
             Source::Passive(place) => (6, place),
             Source::Lobby(place) => (7, place),
+            Source::Helpers => (8, 0),
         };
         Token(place << 4 | kind)
     }
@@ -76,6 +82,7 @@ impl Source {
             5 => Source::Data(place),
             6 => Source::Passive(place),
             7 => Source::Lobby(place),
+            8 if place == 0 => Source::Helpers,
             _ => return None,
         })
     }
@@ -96,10 +103,10 @@ pub struct Hub {
     pub pool: Pool,
     /// What transfers share.
     pub tools: Tools,
+    /// Who waits for disks.
+    pub helpers: Helpers,
     /// caisson.toml(5).
     pub settings: FtpSettings,
-    /// The same, unpacked.
-    pub places: Places,
     /// Who holds how many connections, on all workers.
     pub ledger: Ledger,
     /// Lines for the log.
@@ -114,6 +121,8 @@ pub struct Hub {
     pub queue: Vec<u8>,
     /// What the step of the session whose turn it is emits.
     pub out: Out,
+    /// The upload that came under a hidden name with the answer of this turn, until an order takes it.
+    pub staged: Option<Staged>,
     /// Descriptors that may be closed when the replies of this turn are sent: the client need not wait for it.
     pub late: Vec<OwnedFd>,
     /// Bytes that each transfer may move in this turn, about.
@@ -142,7 +151,13 @@ impl Hub {
     }
 
     /// At the start.
-    pub fn new(registry: Registry, monitor: Link<FromWorker, ToWorker>, settings: FtpSettings, ledger: Ledger) -> Self {
+    pub fn new(
+        registry: Registry,
+        monitor: Link<FromWorker, ToWorker>,
+        settings: FtpSettings,
+        ledger: Ledger,
+        helpers: Helpers,
+    ) -> Self {
         let mut hub = Hub {
             registry,
             monitor,
@@ -150,7 +165,7 @@ impl Hub {
             brokers: Brokers::default(),
             pool: Pool::default(),
             tools: Tools::new(&settings),
-            places: Places::default(),
+            helpers,
             ledger,
             log: Log::default(),
             logins: HashMap::new(),
@@ -159,6 +174,7 @@ impl Hub {
             queue: Vec::with_capacity(QUEUE_BYTES + 4),
             out: Out::default(),
             settings: FtpSettings::default(),
+            staged: None,
             late: Vec::new(),
             share: TURN,
             now: 0,
@@ -199,10 +215,6 @@ impl Hub {
     pub fn obey(&mut self, settings: FtpSettings) {
         self.tools.obey(&settings);
         self.out.log_level = settings.log_level;
-        match Places::unpack(&settings.places) {
-            Ok(places) => self.places = places,
-            Err(breach) => self.fatal = Some(format!("link to the monitor: places: {breach}")),
-        }
         self.settings = settings;
         self.due_at(self.now);
     }
@@ -246,6 +258,7 @@ mod tests {
             Source::Control(1 << 40),
             Source::Data(7),
             Source::Passive(9),
+            Source::Helpers,
             Source::Lobby(2),
         ] {
             assert_eq!(Source::of(source.token()), Some(source));

@@ -1,6 +1,6 @@
 //! caisson-worker: the event loop that talks to the network, without privilege.
 //!
-//! The ladder: take descriptor 0 as the link to the monitor → its `Start` → confine → seal → `Ready` → loop
+//! The ladder: take descriptor 0 as the link to the monitor → its `Start` → confine → helper threads → seal → `Ready` → loop
 //! ([`event::Worker::run`]). Everything else arrives over that link: listening sockets, passive sockets, the link to
 //! authd, and with each grant the link to that account's broker.
 //!
@@ -10,6 +10,7 @@
 //! | `session` | one client; `conduit` its data connection |
 //! | `ftp` | the protocol: no sockets |
 //! | `transfer` | the data paths |
+//! | `helpers` | the threads that wait for disks |
 //! | `ask`, `link` | questions to monitor, authd, brokers |
 //! | `listeners`, `passive` | sockets that the monitor made |
 //! | `lobby`, `proxy` | connections from proxies, and their headers |
@@ -24,6 +25,7 @@ pub mod ask;
 pub mod conduit;
 pub mod event;
 pub mod ftp;
+pub mod helpers;
 pub mod hub;
 pub mod ledger;
 pub mod link;
@@ -37,11 +39,13 @@ pub mod transfer;
 
 use std::process::ExitCode;
 
+use helpers::Helpers;
 use ipc::{
     Channel, Received,
     link::{
         CannotStart, Confine, Ready,
         monitor_worker::{FromWorker, ToWorker, WorkerEnd, WorkerStart},
+        settings::{FtpSettings, unpack},
     },
     types::{Blob, Build},
 };
@@ -68,25 +72,26 @@ fn climb() -> Result<(), String> {
         Ok(Received { record, .. }) => return Err(format!("link to the monitor: {record:?} came before Start")),
         Err(error) => return Err(format!("link to the monitor: {error:?}")),
     };
-    let ledger = ledger(&mut link, &start)?;
-    let WorkerStart { build: Build { .. }, confine, worker: _, settings, ledger: _ } = start;
-    let weaker = match enter(&confine) {
-        Ok(weaker) => weaker,
+    let WorkerStart { build: Build { .. }, confine, worker: _, settings, ledger: regions } = start;
+    let settings = unpack(&settings).map_err(|breach| format!("link to the monitor: settings: {breach}"))?;
+    let ledger = ledger(&mut link, regions, &settings)?;
+    let (helpers, weaker) = match enter(&confine, &settings) {
+        Ok(entered) => entered,
         Err(why) => {
             let record = FromWorker::CannotStart(CannotStart { why: Blob::cut(why.as_bytes()) });
             // If the monitor is gone as well, standard error has to do.
             return link.send(&record, &[]).map_err(|_| why);
         }
     };
-    let mut worker = event::Worker::new(link, settings, ledger).map_err(|error| format!("epoll: {error}"))?;
+    let mut worker = event::Worker::new(link, settings, ledger, helpers).map_err(|error| format!("epoll: {error}"))?;
     worker.tell(FromWorker::Ready(Ready { weaker: Blob::cut(weaker.join("; ").as_bytes()) }));
     worker.run()
 }
 
 /// Takes the regions of the ledger, which come next.
-fn ledger(link: &mut WorkerEnd, start: &WorkerStart) -> Result<Ledger, String> {
+fn ledger(link: &mut WorkerEnd, (key, regions): (u64, u32), settings: &FtpSettings) -> Result<Ledger, String> {
     let (mut own, mut others) = (None, [Vec::new(), Vec::new()]);
-    for _ in 0..start.ledger.1 {
+    for _ in 0..regions {
         match link.recv() {
             Ok(Received { record: ToWorker::Region(true), mut fds }) => own = fds.pop(),
             Ok(Received { record: ToWorker::Region(false), fds }) => others[usize::from(own.is_some())].extend(fds),
@@ -97,11 +102,11 @@ fn ledger(link: &mut WorkerEnd, start: &WorkerStart) -> Result<Ledger, String> {
         }
     }
     let own = own.ok_or("link to the monitor: no Region of our own")?;
-    Ledger::new(own, others, start.ledger.0, &start.settings).map_err(|error| format!("region of the ledger: {error}"))
+    Ledger::new(own, others, key, settings).map_err(|error| format!("region of the ledger: {error}"))
 }
 
-/// Confines the process; what is weaker than it should be is told.
-fn enter(confine: &Confine) -> Result<Vec<String>, String> {
+/// Confines the process, with its helper threads; what is weaker than it should be is told.
+fn enter(confine: &Confine, settings: &FtpSettings) -> Result<(Helpers, Vec<String>), String> {
     let order = Confinement {
         role: Role::WorkerFtp,
         ids: confine.ids.as_ref().map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups.clone() }),
@@ -110,6 +115,8 @@ fn enter(confine: &Confine) -> Result<Vec<String>, String> {
         enforcement: if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required },
     };
     let confined = sandbox::confine(&order).map_err(|error| error.to_string())?;
+    let helpers = Helpers::start(settings)
+        .map_err(|error| format!("helper threads: {error}; raise LimitNPROC of the service"))?;
     let report = confined.seal().map_err(|error| error.to_string())?;
-    Ok(report.weaker)
+    Ok((helpers, report.weaker))
 }

@@ -95,7 +95,7 @@ impl Lobby {
         }
         hub.unwatch(fd.as_fd());
         // A reload may have struck it off the list meanwhile.
-        if !hub.places.door(listener.address).is_some_and(|door| door.admits(proxy.ip())) {
+        if !hub.settings.places.door(listener.address).is_some_and(|door| door.admits(proxy.ip())) {
             return Heard::Closed(proxy, "not one of proxies");
         }
         let peer = ends.map_or(proxy, |ends| ends.source);

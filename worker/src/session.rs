@@ -12,7 +12,7 @@ use std::{
 use ipc::{
     link::{
         log::{Event as Happened, Level},
-        monitor_worker::FtpSettings,
+        settings::FtpSettings,
     },
     types::{BrokerId, ListenerId, SessionId},
 };
@@ -25,7 +25,7 @@ use zeroize::Zeroize;
 
 use crate::{
     ask::Answered,
-    conduit::{Conduit, Place, Turn},
+    conduit::{Conduit, Place, Staged, Turn},
     ftp::{
         Context, Event,
         data::{Ending, How},
@@ -33,12 +33,13 @@ use crate::{
         state::Wait,
         talk::Talk,
     },
+    helpers::{Back, Ticket},
     hub::{Hub, NEVER, QUEUE_BYTES, Source},
     passive::Socket,
-    transfer::job::Job,
 };
 
 mod arrival;
+mod errands;
 mod input;
 mod orders;
 
@@ -100,7 +101,7 @@ pub struct Session {
     /// The second one, if there were two.
     second: Option<OwnedFd>,
     /// A sum or a copy under way.
-    job: Option<Box<Job>>,
+    work: Option<Box<errands::Working>>,
     connected: u64,
     since: u64,
     /// The control connection may have more to read.
@@ -134,7 +135,7 @@ impl Session {
             conduit: None,
             file: None,
             second: None,
-            job: None,
+            work: None,
             connected: hub.now,
             since: hub.now,
             more_input: false,
@@ -153,7 +154,7 @@ impl Session {
             }
         }
         let (peer, proxied) = (session.peer.ip(), session.proxy().is_some());
-        let cx = Context { settings: &hub.settings, places: &hub.places, peer, proxied, now: hub.now };
+        let cx = Context { settings: &hub.settings, peer, proxied, now: hub.now };
         session.talk.greet(&cx, &mut hub.out);
         session.settle(hub);
         if hub.watch(session.control.as_fd(), Source::Control(key), INPUT, false).is_err() {
@@ -213,10 +214,6 @@ impl Session {
         if self.more_input {
             self.read(false, hub);
         }
-        if self.job.is_some() {
-            let event = self.work(hub);
-            return self.drive(event, hub);
-        }
         match self.conduit.as_mut().filter(|conduit| conduit.is_open()) {
             Some(_) => self.on_data(hub),
             None => self.drive(None, hub),
@@ -244,9 +241,16 @@ impl Session {
 
     /// Its broker answered.
     pub fn answered(&mut self, answered: Answered, hub: &mut Hub) {
+        let (login, number) = (answered.login, answered.staged());
+        if let (Login::Granted(_, broker), Some(number)) = (self.login, number) {
+            hub.staged = Some(Staged { login, broker, number });
+        }
         (self.file, self.second) = (answered.fd, answered.second);
         self.drive(Some(Event::Answer(answered.answer.outcome)), hub);
         // What no order has taken is of no use.
+        if let Some(staged) = hub.staged.take() {
+            hub.discard(staged);
+        }
         (self.file, self.second) = (None, None);
     }
 
@@ -387,11 +391,11 @@ impl Session {
     /// Bytes moved, summed or copied so far.
     fn moved(&self) -> u64 {
         let conduit = self.conduit.as_ref().map_or(0, |conduit| conduit.moved());
-        self.job.as_ref().map_or(conduit, |job| job.moved())
+        self.work.as_ref().map_or(conduit, |work| work.moved)
     }
 
     fn cut(&mut self, hub: &mut Hub) {
-        (self.file, self.second, self.job) = (None, None, None);
+        (self.file, self.second, self.work) = (None, None, None);
         if let Some(conduit) = &mut self.conduit {
             conduit.cut(hub);
             self.conduit.take_if(|conduit| conduit.is_empty());

@@ -1,14 +1,16 @@
 //! monitor <-> broker: set-up, and the links to workers whose sessions are this account's.
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
 use crate::Channel;
 use crate::call::{NONE, ONE, Record};
-use crate::types::{Build, Permissions, UserName, WorkerId};
+use crate::types::{Blob, Build, Permissions, UserName, WorkerId};
+
+/// Longest packed form of a broker's settings in bytes: the longest path of the kernel, and a little.
+pub const SETTINGS: usize = 4_608;
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,10 +36,8 @@ pub struct BrokerStart {
     pub account: UserName,
     /// What the account may do.
     pub permissions: Permissions,
-    /// File mode creation mask, 0 to 0o777.
-    pub umask: u16,
-    /// The file that describes the time zone of LIST (tzfile(5)), read before the broker is confined; `None`: UTC.
-    pub listing_zone: Option<PathBuf>,
+    /// What it obeys, packed (settings.rs).
+    pub settings: Blob<SETTINGS>,
     /// Most workers served at once, 1 to 256: one thread each, made before the sandbox closes.
     pub slots: u16,
 }
@@ -56,6 +56,7 @@ pub enum FromBroker {
 }
 
 impl Record for ToBroker {
+    const CAP: usize = 4096 + SETTINGS;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             ToBroker::Start(_) | ToBroker::AddWorker(_) => ONE,

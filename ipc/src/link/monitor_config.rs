@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Confine, monitor_authd::AuthdSettings, monitor_worker::FtpSettings};
+use super::{Confine, log::Level, monitor_authd::AuthdSettings, monitor_broker, monitor_worker};
 use crate::Channel;
 use crate::call::{NONE, ONE, Record};
 use crate::types::{Blob, Build, Ids, Permissions, UserName};
@@ -68,14 +68,16 @@ pub struct Config {
     pub listen: Vec<Listen>,
     pub fixed: Fixed,
     pub allow_root_accounts: bool,
-    pub umask: u16,
-    /// `listing_time`: the file that describes the zone (tzfile(5)); `None`: UTC.
-    pub listing_zone: Option<PathBuf>,
     pub passive_ports: Ports,
     pub active_source_port_20: bool,
     pub max_sessions_per_account: u32,
-    /// What workers are told; of `buffer_pool_bytes`, one worker's part.
-    pub ftp: FtpSettings,
+    pub max_sessions: u32,
+    pub active: bool,
+    pub log_level: Level,
+    /// What workers are told, packed; of `buffer_pool_bytes`, one worker's part.
+    pub workers: Blob<{ monitor_worker::SETTINGS }>,
+    /// What brokers are told, packed.
+    pub brokers: Blob<{ monitor_broker::SETTINGS }>,
     /// What authd is told.
     pub authd: AuthdSettings,
 }
@@ -145,8 +147,8 @@ impl Record for ToConfig {
 }
 
 impl Record for FromConfig {
-    /// Paths are shorter than 4096 bytes; there are two in a [`Config`].
-    const CAP: usize = 32_768;
+    /// Paths are shorter than 4096 bytes; there are two in a [`Config`], beside the settings it carries packed.
+    const CAP: usize = 40_960;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             FromConfig::Done(_) => 2..=2,

@@ -2,15 +2,18 @@
 //!
 //! A worker can name a session; only authd's grant makes it an account's (see [`super::monitor_authd`]).
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CannotStart, Confine, Ready, log::Level, log::LogRecord};
+use super::{CannotStart, Confine, Ready, log::LogRecord};
 use crate::call::{Call, NONE, ONE, Record, UP_TO_ONE};
 use crate::types::{Blob, BrokerId, Build, ListenerId, Port, SessionId, WorkerId};
 use crate::{Channel, MAX_FDS};
+
+/// Longest packed form of a worker's settings in bytes.
+pub const SETTINGS: usize = 19_456;
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,8 +26,8 @@ pub enum ToWorker {
     Listener(Listener),
     /// Accept no longer here, after a reload; sessions go on.
     CloseListener(ListenerId),
-    /// New values of settings, for sessions from now on and time-outs of all.
-    Settings(FtpSettings),
+    /// New values of settings, for sessions from now on and time-outs of all; packed (settings.rs).
+    Settings(Blob<SETTINGS>),
     /// Answer to [`PassivePool`]: that many descriptors, bound and listening. None: the range is used up now.
     PassivePool(PassiveSockets),
     /// Answer to [`ConnectBack`]: one descriptor if it is connecting, none if refused.
@@ -52,51 +55,10 @@ pub struct WorkerStart {
     pub confine: Confine,
     /// This worker.
     pub worker: WorkerId,
-    /// Initial settings.
-    pub settings: FtpSettings,
+    /// Initial settings, packed (settings.rs).
+    pub settings: Blob<SETTINGS>,
     /// Key of the ledger's hash, the same for all workers; how many regions of it come next.
     pub ledger: (u64, u32),
-}
-
-/// Settings of caisson.toml(5) that a worker of role `ftp` obeys. Times in seconds, 0 is off.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FtpSettings {
-    /// `log_level`: lines below it need not be sent.
-    pub log_level: Level,
-    /// `banner`: text of the 220 greeting, printable, lines joined by `\n`.
-    pub banner: Blob<1024>,
-    /// `login_timeout_secs`.
-    pub login_timeout_secs: u32,
-    /// `idle_timeout_secs`: silence on control while no transfer runs (RFC 1123 4.1.3.2).
-    pub idle_timeout_secs: u32,
-    /// `data_connect_timeout_secs`: from PASV or PORT and a transfer command to the data connection.
-    pub data_connect_timeout_secs: u32,
-    /// `stall_timeout_secs`: a transfer that moves no byte.
-    pub stall_timeout_secs: u32,
-    /// `session_timeout_secs`: a session from its connection on, whatever it does.
-    pub session_timeout_secs: u32,
-    /// `max_login_failures`: close after that many.
-    pub max_login_failures: u32,
-    /// `active`: whether PORT and EPRT are allowed.
-    pub active: bool,
-    /// `passive_address`: what 227 tells the client instead of the local address.
-    pub passive_address: Option<Ipv4Addr>,
-    /// What depends on where clients come from; packed, because root does not look into it.
-    pub places: Blob<{ super::places::MOST }>,
-    /// `max_sessions`: of all workers together, logged in or not; more are told 421.
-    pub max_sessions: u32,
-    /// `max_sessions_per_address`: of them, from one address; 0 is off.
-    pub max_sessions_per_address: u32,
-    /// `address_prefix_ipv4` and `address_prefix_ipv6`: leading bits of an address that count for that, at most 32 and 128.
-    pub address_prefixes: (u8, u8),
-    /// `[performance] sendfile`.
-    pub sendfile: bool,
-    /// `[performance] splice`.
-    pub splice: bool,
-    /// `[performance] buffer_pool_bytes`, this worker's part.
-    pub buffer_pool_bytes: u64,
-    /// `[performance] transfer_chunk_bytes`.
-    pub transfer_chunk_bytes: u32,
 }
 
 /// A listening socket of the configuration.
@@ -187,8 +149,8 @@ pub enum FromWorker {
 }
 
 impl Record for ToWorker {
-    /// Settings are the longest: a banner, and places.
-    const CAP: usize = 20_480;
+    /// Settings are the longest.
+    const CAP: usize = SETTINGS + 1024;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             ToWorker::Authd | ToWorker::Listener(_) | ToWorker::Region(_) => ONE,

@@ -1,7 +1,7 @@
 //! Settings of workers that depend on where a client comes from or arrives.
 //!
 //! caisson-config packs them, workers unpack them, and the monitor hands them on unread, as part of
-//! [`FtpSettings`](super::monitor_worker::FtpSettings).
+//! [`FtpSettings`](super::settings::FtpSettings).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -10,12 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::{NONE, Record};
 use crate::types::{Blob, HostName, Network};
-use crate::wire::{self, Breach};
 
 /// Longest packed form in bytes.
 pub const MOST: usize = 16_384;
 
-/// All of them. Packed, none is no byte.
+/// All of them.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Places {
     /// Listeners for proxies alone.
@@ -61,21 +60,9 @@ impl Door {
 }
 
 impl Places {
-    /// For [`FtpSettings`](super::monitor_worker::FtpSettings); `None` when it is longer than [`MOST`].
-    pub fn pack(&self) -> Option<Blob<MOST>> {
-        if *self == Places::default() {
-            return Some(Blob::default());
-        }
-        let mut buffer = vec![0; MOST];
-        wire::encode(self, &mut buffer).and_then(|bytes| Blob::new(bytes).ok())
-    }
-
-    /// Back from it.
-    ///
-    /// # Errors
-    /// When it has not been packed by this build.
-    pub fn unpack(packed: &Blob<MOST>) -> Result<Self, Breach> {
-        if packed.is_empty() { Ok(Places::default()) } else { wire::decode(packed.as_bytes()) }
+    /// Whether they are no longer than [`MOST`].
+    pub fn fit(&self) -> bool {
+        super::settings::pack::<_, MOST>(self).is_some()
     }
 
     /// The address that 227 tells this client instead of the one it has connected to; `others`: for clients of no network.
@@ -111,16 +98,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_unpacked_and_nothing_else_is() {
-        let places = Places { doors: vec![door(2)], ..Places::default() };
-        let packed = places.pack().unwrap();
-        assert_eq!(Places::unpack(&packed), Ok(places));
-        assert_eq!(Places::unpack(&Blob::default()), Ok(Places::default()));
-        assert_eq!(Places::unpack(&Blob::cut(&[packed.as_bytes(), b"x"].concat())), Err(Breach::LeftOver(1)));
-        assert!(Places::unpack(&Blob::cut(&packed.as_bytes()[1..])).is_err());
-    }
-
-    #[test]
     fn the_first_network_that_has_the_client_counts() {
         let passive = |network: &str, address: Option<[u8; 4]>| Passive {
             clients: vec!["2001:db8::/32".parse().unwrap(), network.parse().unwrap()],
@@ -137,6 +114,7 @@ mod tests {
 
     #[test]
     fn more_than_fits_is_told() {
-        assert!(Places { doors: vec![door(MOST / 6)], ..Places::default() }.pack().is_none());
+        assert!(Places { doors: vec![door(2)], ..Places::default() }.fit());
+        assert!(!Places { doors: vec![door(MOST / 6)], ..Places::default() }.fit());
     }
 }

@@ -3,7 +3,7 @@
 //! A broker serves each link on one thread, so answers come in the order of the questions; the tag is there so that
 //! neither end has to trust that. Policy, resolution, open and stat happen in one round trip.
 
-use std::ops::RangeInclusive;
+use std::{num::NonZeroU32, ops::RangeInclusive};
 
 use serde::{Deserialize, Serialize};
 
@@ -113,12 +113,21 @@ pub enum Op {
         /// As in `OpenWrite`.
         umask: u16,
     },
+    /// An upload of this link has ended in order: it gets its name. Answer: [`Done::Nothing`].
+    Publish {
+        /// [`Opened::staged`]; good for one use.
+        staged: NonZeroU32,
+        /// The name is to be on the disk when this is answered (fsync(2) of the directory).
+        sync: bool,
+    },
+    /// An upload of this link has not ended in order: it is removed. Answer: [`Done::Nothing`].
+    Discard(NonZeroU32),
 }
 
 /// How a file is opened for writing. Without permission to overwrite, a file that exists is [`Why::Exists`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteMode {
-    /// Create, or empty what is there (STOR).
+    /// Create, or empty what is there (STOR). With `atomic_uploads`, another file is written instead, and replaces it later.
     Replace,
     /// Create, or write behind what is there (APPE); the descriptor stands at the end of the file, `O_APPEND` is
     /// not set (splice refuses it).
@@ -219,6 +228,24 @@ pub struct Opened {
     pub created: bool,
     /// The name chosen, for [`WriteMode::Unique`].
     pub name: Option<Blob<255>>,
+    /// What its bytes are kept on.
+    pub storage: Storage,
+    /// An upload under a hidden name, until [`Op::Publish`]: how it is called on this link.
+    pub staged: Option<NonZeroU32>,
+}
+
+/// What the bytes of a file are kept on: whether reading or writing them can make anybody wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Storage {
+    /// Memory (tmpfs, ramfs): nobody waits.
+    Memory,
+    /// A disk of this machine, whose file system tells what is in the page cache (`RWF_NOWAIT`, preadv2(2)).
+    Disk {
+        /// So many bytes from the beginning were there when the file was opened for reading; more may have been.
+        cached: u64,
+    },
+    /// Anything else (network file systems, FUSE): every call may wait.
+    Remote,
 }
 
 /// Attributes of a file.

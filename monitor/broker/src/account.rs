@@ -2,7 +2,10 @@
 
 use std::ffi::CStr;
 
-use ipc::{link::monitor_broker::BrokerStart, types::Permissions};
+use ipc::{
+    link::{monitor_broker::BrokerStart, settings::BrokerSettings},
+    types::Permissions,
+};
 use rustix::io::Errno;
 
 use crate::{
@@ -18,6 +21,8 @@ pub(crate) struct Account {
     pub(crate) root: Root,
     /// What it may do.
     pub(crate) permissions: Permissions,
+    /// `atomic_uploads`.
+    pub(crate) atomic_uploads: bool,
     /// Who we are to the file system, and how listings call us.
     pub(crate) who: Who,
     /// Of the times in `ls -l` lines; `None`: UTC.
@@ -50,14 +55,21 @@ pub(crate) enum Access {
 
 impl Account {
     /// Call after the ids of the process are the account's.
-    pub(crate) fn new(root: Root, start: &BrokerStart, zone: Option<Zone>, ahead: Ahead) -> Result<Self, Errno> {
+    pub(crate) fn new(
+        root: Root,
+        start: &BrokerStart,
+        settings: &BrokerSettings,
+        zone: Option<Zone>,
+        ahead: Ahead,
+    ) -> Result<Self, Errno> {
         let who = Who {
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
             groups: rustix::process::getgroups()?.into_iter().map(rustix::process::Gid::as_raw).collect(),
             name: Some(start.account.as_bytes()).filter(|n| fits_a_column(n)).map(<[u8]>::to_vec),
         };
-        Ok(Account { root, permissions: start.permissions, who, zone, ahead })
+        let (permissions, atomic_uploads) = (start.permissions, settings.atomic_uploads);
+        Ok(Account { root, permissions, atomic_uploads, who, zone, ahead })
     }
 }
 

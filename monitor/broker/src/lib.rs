@@ -16,6 +16,8 @@ mod op;
 mod resolve;
 mod rules;
 mod serve;
+mod staged;
+mod storage;
 mod why;
 mod zone;
 
@@ -26,6 +28,7 @@ use ipc::{
     link::{
         CannotStart, Ready,
         monitor_broker::{BrokerEnd, BrokerStart, FromBroker, ToBroker},
+        settings::{BrokerSettings, unpack},
     },
     types::Blob,
 };
@@ -92,24 +95,25 @@ fn settle(start: &BrokerStart, root: OwnedFd, monitor: &Monitor) -> Result<(Acco
         return Err(about(start, format_args!("{} slots, which must be 1 to 256", start.slots)));
     }
     let root = Root::new(root).map_err(|e| home(start, e))?;
-    let tzfile = start.listing_zone.as_deref().map(zone::read);
+    let settings: BrokerSettings = unpack(&start.settings).map_err(|breach| about(start, breach))?;
+    let tzfile = settings.listing_zone.as_deref().map(zone::read);
     let ids = start.confine.ids.clone();
     let confined = sandbox::confine(&Confinement {
         role: Role::Broker,
         ids: ids.map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups }),
         root: sandbox::Root::Directory(root.as_fd()),
-        rights: rules::rights(start.permissions),
+        rights: rules::rights(start.permissions, settings.atomic_uploads),
         enforcement: if start.confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required },
     })
     .map_err(|e| about(start, e))?;
-    rustix::process::umask(rustix::fs::Mode::from_bits_truncate(u32::from(start.umask & 0o777)));
+    rustix::process::umask(rustix::fs::Mode::from_bits_truncate(u32::from(settings.umask & 0o777)));
     let root = root.settled().map_err(|e| home(start, e))?;
     let ahead = Ahead::start(STACK).map_err(|e| no_thread(start, "a thread for long listings", e))?;
     let zone = tzfile.and_then(|read| {
         let made = read.map_err(|e| e.to_string()).and_then(|tzfile| Zone::new(&tzfile).map_err(|e| e.to_string()));
         made.map_err(|why| monitor.fault(format_args!("listing_time: {why}; account {} sees UTC", start.account))).ok()
     });
-    let account = Account::new(root, start, zone, ahead).map_err(|e| about(start, e))?;
+    let account = Account::new(root, start, &settings, zone, ahead).map_err(|e| about(start, e))?;
     Ok((account, confined))
 }
 

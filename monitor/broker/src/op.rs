@@ -9,6 +9,7 @@ mod facts;
 mod list;
 mod make_dir;
 mod open_read;
+mod open_staged;
 mod open_write;
 mod remove;
 mod remove_dir;
@@ -22,19 +23,25 @@ mod symlink;
 
 use std::os::fd::OwnedFd;
 
-use ipc::link::worker_broker::{Attrs, Done, Kind, Op, Why};
+use ipc::{
+    link::worker_broker::{Attrs, Done, Kind, Op, Why, WriteMode},
+    types::Permission,
+};
 use rustix::fs::{FileType, Mode, OFlags, Stat, fcntl_setfl, fstat};
 
-use crate::{account::Account, rules, why::why};
+use crate::{account::Account, rules, staged::Staged, why::why};
 
 /// What was done, and the descriptors that go with it.
 pub(crate) type Outcome = Result<(Done, Vec<OwnedFd>), Why>;
 
 /// Does what is asked, if the account may.
-pub(crate) fn run(account: &Account, op: &Op) -> Outcome {
+pub(crate) fn run(account: &Account, staged: &mut Staged, op: &Op) -> Outcome {
     rules::check(op, account.permissions)?;
     match op {
         Op::OpenRead(path) => open_read::run(account, path),
+        Op::OpenWrite { path, mode: WriteMode::Replace, umask } if account.atomic_uploads => {
+            open_staged::run(account, staged, path, *umask)
+        }
         Op::OpenWrite { path, mode, umask } => open_write::run(account, path, *mode, *umask),
         Op::Stat(path) => stat::run(account, path),
         Op::ChangeDir(path) => change_dir::run(account, path),
@@ -51,6 +58,15 @@ pub(crate) fn run(account: &Account, op: &Op) -> Outcome {
         Op::Space(path) => space::run(account, path),
         Op::Symlink { target, link } => symlink::run(account, target, link),
         Op::Copy { from, to, umask } => copy::run(account, from, to, *umask),
+        Op::Publish { staged: number, sync } => {
+            let replace = account.permissions.has(Permission::Overwrite);
+            staged.publish(*number, replace, *sync)?;
+            NOTHING
+        }
+        Op::Discard(number) => {
+            staged.discard(*number);
+            NOTHING
+        }
     }
 }
 

@@ -126,6 +126,20 @@ impl Root {
     }
 }
 
+impl Place<'_> {
+    /// Opens a name of this directory, which must be one component; a link there is not followed.
+    pub(crate) fn open(&self, name: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        openat2(&self.directory, name, flags, mode, BENEATH | ResolveFlags::NO_SYMLINKS)
+    }
+}
+
+/// Opens a directory to read that there is only a handle on.
+pub(crate) fn open_itself(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat2(directory, ".", flags, Mode::empty(), BENEATH | ResolveFlags::NO_SYMLINKS)
+}
+
 impl AsFd for Root {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()

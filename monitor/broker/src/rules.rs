@@ -32,6 +32,7 @@ fn needed(op: &Op) -> &'static [Permission] {
         // A link is a name for something else, as a rename is.
         Op::Symlink { .. } => &[Permission::Write, Permission::Rename],
         Op::Copy { .. } => &[Permission::Read, Permission::Write],
+        Op::Publish { .. } | Op::Discard(_) => &[Permission::Write],
     }
 }
 
@@ -44,13 +45,14 @@ pub(crate) fn check(op: &Op, held: Permissions) -> Result<(), Why> {
     if allowed { Ok(()) } else { Err(Why::Denied) }
 }
 
-/// What Landlock leaves to the account.
-pub(crate) fn rights(held: Permissions) -> Rights {
+/// What Landlock leaves to the account. Publishing an upload, or removing one that was cut, is the removal of a name to it.
+pub(crate) fn rights(held: Permissions, atomic_uploads: bool) -> Rights {
+    let publish = atomic_uploads && held.has(Permission::Write);
     Rights {
         read: held.has(Permission::Read),
         write: held.has(Permission::Write),
         list: held.has(Permission::List),
-        delete: held.has(Permission::Delete) || held.has(Permission::Rmdir),
+        delete: held.has(Permission::Delete) || held.has(Permission::Rmdir) || publish,
         rename: held.has(Permission::Rename),
         mkdir: held.has(Permission::Mkdir),
         attributes: held.has(Permission::Chmod) || held.has(Permission::Times),
@@ -60,6 +62,8 @@ pub(crate) fn rights(held: Permissions) -> Rights {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use ipc::{
         link::worker_broker::{Facts, Form, WriteMode},
         types::VirtPath,
@@ -92,6 +96,8 @@ mod tests {
             (Op::Space(path()), vec![Write]),
             (Op::Symlink { target: path(), link: path() }, vec![Write, Rename]),
             (Op::Copy { from: path(), to: path(), umask: 0 }, vec![Read, Write]),
+            (Op::Publish { staged: NonZeroU32::MIN, sync: false }, vec![Write]),
+            (Op::Discard(NonZeroU32::MIN), vec![Write]),
         ]
     }
 
@@ -114,9 +120,11 @@ mod tests {
 
     #[test]
     fn landlock_is_given_nothing_for_an_account_without_permissions_and_no_links_to_anybody() {
-        assert_eq!(rights(Permissions::NONE), Rights::NONE);
-        assert_eq!(rights(Permissions::ALL), Rights { link: false, ..Rights::ALL });
-        assert!(!rights(all_but(Permission::Read)).read);
-        assert!(rights(Permissions::NONE.with(Permission::Rmdir)).delete);
+        assert_eq!(rights(Permissions::NONE, true), Rights::NONE);
+        assert_eq!(rights(Permissions::ALL, false), Rights { link: false, ..Rights::ALL });
+        assert!(!rights(all_but(Permission::Read), false).read);
+        assert!(rights(Permissions::NONE.with(Permission::Rmdir), false).delete);
+        let writes = Permissions::NONE.with(Permission::Write);
+        assert!(!rights(writes, false).delete && rights(writes, true).delete);
     }
 }

@@ -18,7 +18,7 @@ use ipc::{
 };
 use rustix::io::Errno;
 
-use crate::{account::Account, desk::Desk, monitor::Monitor, op};
+use crate::{account::Account, desk::Desk, monitor::Monitor, op, staged::Staged};
 
 /// How a link ended.
 enum End {
@@ -48,6 +48,7 @@ pub(crate) fn slot(account: &Account, desk: &Desk, monitor: &Monitor) {
 }
 
 fn serve(account: &Account, link: &mut BrokerEnd) -> End {
+    let mut staged = Staged::default();
     loop {
         let ask = match link.recv() {
             Ok(received) => received.record,
@@ -56,7 +57,7 @@ fn serve(account: &Account, link: &mut BrokerEnd) -> End {
             Err(RecvError::WouldBlock) => return End::Breach(Breach::OutOfPhase("a link to a broker blocks")),
             Err(RecvError::Io(e)) => return End::Fault(e),
         };
-        let (outcome, fds) = match op::run(account, &ask.op) {
+        let (outcome, fds) = match op::run(account, &mut staged, &ask.op) {
             Ok((done, fds)) => (Ok(done), fds),
             Err(why) => (Err(why), Vec::new()),
         };

@@ -2,8 +2,9 @@
 
 use std::thread::available_parallelism;
 
-use ipc::link::monitor_config::{Config, Listen, User};
-use ipc::link::places::{Door, Host, MOST, Passive, Places};
+use ipc::link::monitor_config::{Listen, User};
+use ipc::link::places::{Door, Host, MOST, Passive};
+use ipc::link::settings::pack;
 use ipc::types::{Ids, UserName};
 use rustix::process::geteuid;
 
@@ -21,18 +22,17 @@ const MOST_USERS: usize = 131_072;
 /// One line with the place.
 pub fn settings(source: &Source, root: bool) -> Result<Settings, String> {
     let mut settings: Settings = defaults(CONFIG);
-    let mut places = Places::default();
     for found in source.read(CONFIG, REPEATED, &mut settings)? {
         let (key, offset) = (found.section, found.offset);
-        add(found, source, &mut settings.config, &mut places)
+        add(found, source, &mut settings)
             .map_err(|(name, why)| source.error(offset, format!("{key}.{name}: {why}")))?;
-        settings.config.ftp.places = places.pack().ok_or_else(|| {
+        if !settings.ftp.places.fit() {
             let text = "expected less in repeated sections: addresses, names and banners together take more than";
-            source.error(offset, format!("{key}: {text} {MOST} bytes"))
-        })?;
+            return Err(source.error(offset, format!("{key}: {text} {MOST} bytes")));
+        }
     }
-    settings.hosts = places.hosts.iter().map(|host| host.name.clone()).collect();
-    fill_in(&mut settings.config);
+    settings.hosts = settings.ftp.places.hosts.iter().map(|host| host.name.clone()).collect();
+    fill_in(&mut settings);
     if !(1..=16).contains(&settings.config.listen.len()) {
         let message = "listen.address: expected 1 to 16 sections, as in [[listen]] address = \"0.0.0.0:21\"";
         return Err(source.error(0, message));
@@ -45,17 +45,23 @@ pub fn settings(source: &Source, root: bool) -> Result<Settings, String> {
             return Err(source.error(0, "authd_user: expected another user than worker_user"));
         }
     }
+    hand_on(&mut settings)
+        .ok_or_else(|| source.error(0, "listing_time: expected a shorter path of the time zone's file"))?;
     Ok(settings)
 }
 
+/// What the monitor looks at itself, and what it hands on unread.
+fn hand_on(Settings { config, ftp, brokers, .. }: &mut Settings) -> Option<()> {
+    (config.max_sessions, config.active, config.log_level) = (ftp.max_sessions, ftp.active, ftp.log_level);
+    // The places, which alone can be long, have been found to fit.
+    (config.workers, config.brokers) = (pack(ftp)?, pack(brokers)?);
+    Some(())
+}
+
 /// Puts a repeated section where it belongs, or says which keyword is wrong.
-fn add(
-    found: Found<Part>,
-    source: &Source,
-    config: &mut Config,
-    places: &mut Places,
-) -> Result<(), (&'static str, String)> {
+fn add(found: Found<Part>, source: &Source, settings: &mut Settings) -> Result<(), (&'static str, String)> {
     let Found { section, holds: part, offset } = found;
+    let (config, places) = (&mut settings.config, &mut settings.ftp.places);
     if section == "passive" {
         places.passive.push(Passive { clients: part.clients, address: part.external });
     } else if let Some(name) = part.name {
@@ -77,12 +83,13 @@ fn add(
 }
 
 /// The numbers that depend on the machine.
-fn fill_in(config: &mut Config) {
+fn fill_in(settings: &mut Settings) {
+    let config = &mut settings.config;
     let cpus = available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1));
     let or_cpus = |number: u32, most: u32| if number == 0 { cpus.min(most) } else { number };
     config.fixed.workers = or_cpus(config.fixed.workers, 128);
     config.authd.max_concurrent_password_checks = or_cpus(config.authd.max_concurrent_password_checks, 64);
-    config.ftp.buffer_pool_bytes /= u64::from(config.fixed.workers);
+    settings.ftp.buffer_pool_bytes /= u64::from(config.fixed.workers);
 }
 
 /// Ids of a system user that runs a process of ours, by name or uid: its primary group only.

@@ -53,7 +53,7 @@ impl Doubts {
             lines.truncate(MOST);
             lines.push(format!("{more} homes more are missing"));
         }
-        lines.extend(too_few(self.descriptors, settings.config.ftp.max_sessions));
+        lines.extend(too_few(self.descriptors, settings.ftp.max_sessions));
         lines.truncate(WARNINGS);
         lines.iter().map(|line| Blob::cut(line.as_bytes())).collect()
     }

@@ -29,6 +29,7 @@ use std::process::ExitCode;
 use ipc::Received;
 use ipc::link::Confine;
 use ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
+use ipc::link::settings::{BrokerSettings, FtpSettings};
 use ipc::types::{Blob, HostName, Network, UserName};
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
@@ -49,6 +50,9 @@ pub type Users = BTreeMap<UserName, Judged>;
 #[allow(missing_docs, reason = "named after the keywords, which caisson.toml(5) describes")]
 pub struct Settings {
     pub config: Config,
+    /// Packed into `config`, like the next.
+    pub ftp: FtpSettings,
+    pub brokers: BrokerSettings,
     pub users_file: PathBuf,
     pub worker_user: String,
     pub authd_user: String,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use config::{Settings, Source, Users};
+use ipc::link::settings::unpack;
 
 const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=1$c2FsdHNhbHRzYWx0c2FsdA$YcUdS5tJ2lzQe4O2JcJ2s0wuyH9mKKUZFZvHBRoNQ0s";
 
@@ -88,19 +89,20 @@ fn wrong_users(users: &str) -> String {
 
 #[test]
 fn an_empty_user_table_and_the_defaults_are_enough() {
-    let (Settings { config, anonymous, .. }, users) = Files::new("", "").load().unwrap();
+    let (Settings { config, ftp, brokers, anonymous, .. }, users) = Files::new("", "").load().unwrap();
     assert!(users.is_empty());
-    assert_eq!((config.passive_ports.first, config.umask, config.ftp.idle_timeout_secs), (50_000, 0o022, 300));
-    assert!(config.fixed.workers > 0 && config.ftp.active && !anonymous);
+    assert_eq!((config.passive_ports.first, brokers.umask, ftp.idle_timeout_secs), (50_000, 0o022, 300));
+    assert!(config.fixed.workers > 0 && config.active && !anonymous);
 }
 
 #[test]
 fn what_is_written_arrives() {
     let text = "umask = 0o077\nactive = false\npassive_ports = \"2000-2009\"\nbanner = \"a\\nb\"\nworkers = 3\n[performance]\nbuffer_pool_bytes = 3_000_000";
-    let (Settings { config, .. }, users) =
+    let (Settings { config, ftp, brokers, .. }, users) =
         Files::new(text, &account("bob", "permissions = [\"read\", \"list\"]\nlocked = true")).load().unwrap();
-    assert_eq!((config.umask, config.ftp.active, config.passive_ports.last), (0o077, false, 2009));
-    assert_eq!((config.ftp.banner.as_bytes(), config.ftp.buffer_pool_bytes), (&b"a\nb"[..], 1_000_000));
+    assert_eq!((brokers.umask, config.active, config.passive_ports.last), (0o077, false, 2009));
+    assert_eq!((unpack(&config.workers), unpack(&config.brokers)), (Ok(ftp.clone()), Ok(brokers)));
+    assert_eq!((ftp.banner.as_bytes(), ftp.buffer_pool_bytes), (&b"a\nb"[..], 1_000_000));
     let bob = &users.values().next().unwrap().user;
     assert!(
         bob.locked

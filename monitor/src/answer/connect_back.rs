@@ -18,7 +18,7 @@ pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBac
     // The link has checked that exactly one came along.
     let (Some(worker), [control]) = (m.workers.get_mut(&id), fds) else { return };
     let lost = worker.sessions.get(ask.session).is_some_and(|(_, so_far)| so_far == Standing::Lost);
-    let connecting = if !m.config.ftp.active {
+    let connecting = if !m.config.active {
         Err(Errno::PERM)
     } else if lost {
         // Its broker is gone and the worker has not seen that yet.

@@ -54,7 +54,7 @@ pub(crate) fn grant_waiting(m: &mut Monitor, broker: BrokerId) {
 /// Whether the limits allow another session.
 fn admit(m: &Monitor, grant: &Grant) -> Result<(), String> {
     let total: usize = m.workers.values().map(|worker| worker.sessions.len()).sum();
-    if total >= m.config.ftp.max_sessions as usize {
+    if total >= m.config.max_sessions as usize {
         return Err(format!("max_sessions reached ({total})"));
     }
     let of_account = m.brokers.iter().filter(|(_, broker)| broker.account == grant.user);
@@ -73,7 +73,7 @@ fn find_broker(m: &mut Monitor, grant: &Grant) -> Result<BrokerId, String> {
     let user = m.users.get(&grant.user).filter(|user| !user.locked).cloned();
     let user = user.ok_or("authd and the monitor do not hold the same user table now")?;
     // After a reload, an account for which something has changed gets a new broker for its new sessions.
-    let settings = (user, m.config.umask, m.config.listing_zone.clone());
+    let settings = (user, m.config.brokers.clone());
     let same = |broker: &Broker| broker.account == grant.user && broker.settings == settings && !broker.stopping;
     if let Some((&id, _)) = m.brokers.iter().find(|(_, broker)| same(broker)) {
         return Ok(id);

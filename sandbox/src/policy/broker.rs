@@ -10,28 +10,30 @@ use super::{Row, arg, call, when};
 
 /// Rows of the broker.
 pub const CALLS: &[Row] = &[
-    call!(SYS_fchmod, "monitor/broker/src/op/set_mode.rs"),
+    call!(SYS_fchmod, "monitor/broker/src/op/set_mode.rs; monitor/broker/src/op/open_staged.rs"),
     call!(SYS_fchmodat, "monitor/broker/src/op/set_mode.rs"),
     when!(
         SYS_fcntl,
         [arg(1, OneOf(&[F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GET_SEALS, F_SETFD, F_SETFL]))],
         "monitor/broker/src/listing/output.rs seals a listing; monitor/broker/src/desk.rs keeps a link for the one who ends it"
     ),
-    call!(SYS_fstatfs, "monitor/broker/src/op/space.rs"),
+    call!(SYS_fstatfs, "monitor/broker/src/op/space.rs; monitor/broker/src/storage.rs"),
+    call!(SYS_fsync, "monitor/broker/src/staged.rs: the name of an upload, where that is set"),
     call!(SYS_ftruncate, "monitor/broker/src/op/open_write.rs; monitor/broker/src/op/copy.rs"),
     call!(SYS_getdents64, "monitor/broker/src/listing/names.rs"),
     call!(SYS_memfd_create, "monitor/broker/src/listing/output.rs: a listing"),
     call!(SYS_mkdirat, "monitor/broker/src/op/make_dir.rs"),
     call!(SYS_newfstatat, "monitor/broker/src/op/stat.rs"),
     call!(SYS_openat2, "monitor/broker/src/resolve.rs"),
+    call!(SYS_preadv2, "monitor/broker/src/storage.rs asks whether data is in the page cache"),
     call!(SYS_pwrite64, "monitor/broker/src/listing/output.rs"),
     call!(SYS_readlinkat, "monitor/broker/src/listing/long.rs shows where a link leads"),
-    call!(SYS_renameat, "monitor/broker/src/op/rename.rs, replacing"),
-    call!(SYS_renameat2, "monitor/broker/src/op/rename.rs, not replacing"),
+    call!(SYS_renameat, "monitor/broker/src/op/rename.rs, replacing; monitor/broker/src/staged.rs"),
+    call!(SYS_renameat2, "monitor/broker/src/op/rename.rs, not replacing; monitor/broker/src/staged.rs"),
     call!(SYS_shutdown, "monitor/broker/src/desk.rs ends a worker's link"),
     call!(SYS_statx, "monitor/broker/src/op/stat.rs"),
     call!(SYS_symlinkat, "monitor/broker/src/op/symlink.rs"),
-    call!(SYS_unlinkat, "monitor/broker/src/op/remove.rs"),
+    call!(SYS_unlinkat, "monitor/broker/src/op/remove.rs; monitor/broker/src/staged.rs"),
     call!(SYS_utimensat, "monitor/broker/src/op/set_times.rs"),
 ];
 const _: () = assert!(!CALLS.is_empty());

@@ -16,10 +16,10 @@ use nix::{
 use crate::daemon;
 
 /// A small file system in memory, for as long as this lives.
-struct Small(PathBuf);
+pub(super) struct Small(PathBuf);
 
 impl Small {
-    fn new(at: &Path, uid: u32, bytes: usize) -> Self {
+    pub(super) fn new(at: &Path, uid: u32, bytes: usize) -> Self {
         let options = format!("size={bytes},uid={uid},gid={uid},mode=755");
         mount(Some("tmpfs"), at, Some("tmpfs"), MsFlags::empty(), Some(options.as_str())).expect("mount a tmpfs");
         Small(at.to_owned())

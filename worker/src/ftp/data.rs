@@ -1,6 +1,6 @@
 //! What the protocol orders of a data connection, or of files alone, and how that ends.
 
-use ipc::types::Port;
+use ipc::{link::worker_broker::Storage, types::Port};
 
 /// How the next data connection comes about (RFC 959 3.2: one at a time; the last word of PASV, EPSV, PORT, EPRT).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,11 +26,17 @@ pub enum Move {
         to: u64,
         /// TYPE A: line ends become CR LF.
         text: bool,
+        /// What they are kept on.
+        storage: Storage,
     },
     /// From the client, to where the descriptor stands.
     Receive {
         /// TYPE A: CR LF becomes the local line end.
         text: bool,
+        /// What it is kept on.
+        storage: Storage,
+        /// Whether it is on the disk (fsync(2)) when that has ended well.
+        sync: bool,
     },
 }
 

@@ -27,8 +27,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipc::{
     link::{
         log,
-        monitor_worker::FtpSettings,
-        places::Places,
+        settings::FtpSettings,
         worker_authd::Outcome,
         worker_broker::{Done, Op, Why},
     },
@@ -46,8 +45,6 @@ pub use state::State;
 pub struct Context<'a> {
     /// caisson.toml(5), as far as it concerns this role.
     pub settings: &'a FtpSettings,
-    /// The same, as far as it depends on where clients come from.
-    pub places: &'a Places,
     /// The client's address, never an IPv4 address in IPv6 form.
     pub peer: IpAddr,
     /// It has come by a proxy: nobody can connect to it.
@@ -64,7 +61,7 @@ impl Context<'_> {
 
     /// What 227 tells the client instead of the address it has connected to.
     pub fn passive_address(&self) -> Option<Ipv4Addr> {
-        self.places.passive_address(self.peer, self.settings.passive_address)
+        self.settings.places.passive_address(self.peer, self.settings.passive_address)
     }
 }
 

@@ -2,9 +2,8 @@
 
 use ipc::{
     link::{
-        monitor_worker::FtpSettings,
-        places::Places,
-        worker_broker::{Attrs, Done, Kind, Op, Opened, Why},
+        settings::FtpSettings,
+        worker_broker::{Attrs, Done, Kind, Op, Opened, Storage, Why},
     },
     types::{Blob, BrokerId, Port, SessionId},
 };
@@ -63,8 +62,7 @@ impl Talk {
 /// Holds the whole conversation of a client that sends `bytes`, with made-up answers to every question, and returns
 /// what it is told. For fuzz targets: must hold for every input, without a panic, and with every line ended by CR LF.
 pub fn rehearse(settings: &FtpSettings, bytes: &[u8]) -> Vec<u8> {
-    let places = Places::unpack(&settings.places).unwrap_or_default();
-    let cx = Context { settings, places: &places, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, now: 0 };
+    let cx = Context { settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, now: 0 };
     let (mut talk, mut out) = (Talk::default(), Out::default());
     let (mut reader, mut queue, mut said) = (line::Reader::default(), Vec::new(), Vec::new());
     talk.greet(&cx, &mut out);
@@ -110,8 +108,16 @@ fn made_up(order: &Order) -> Option<Event<'static>> {
 fn answer(op: &Op) -> Result<Done, Why> {
     let stat = Done::Stat(Attrs { kind: Kind::File, size: 5, modified: 0, mode: 0o644 });
     Ok(match op {
-        Op::OpenRead(_) => Done::Opened(Opened { size: 5, created: false, name: None }),
-        Op::OpenWrite { .. } => Done::Opened(Opened { size: 0, created: true, name: Some(Blob::cut(b"x\r\n")) }),
+        Op::OpenRead(_) => {
+            Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::Memory, staged: None })
+        }
+        Op::OpenWrite { .. } => Done::Opened(Opened {
+            size: 0,
+            created: true,
+            name: Some(Blob::cut(b"x\r\n")),
+            storage: Storage::Memory,
+            staged: None,
+        }),
         Op::Stat(_) | Op::SetModified(..) | Op::SetFacts { .. } | Op::SetTimes { .. } => stat,
         Op::Space(_) => Done::Space(1 << 40),
         Op::Copy { .. } => Done::Copying(5),
@@ -123,7 +129,9 @@ fn answer(op: &Op) -> Result<Done, Why> {
         | Op::Remove(_)
         | Op::Rename { .. }
         | Op::SetMode(..)
-        | Op::Symlink { .. } => Done::Nothing,
+        | Op::Symlink { .. }
+        | Op::Publish { .. }
+        | Op::Discard(_) => Done::Nothing,
     })
 }
 
@@ -142,8 +150,9 @@ mod tests {
             session_timeout_secs: 0,
             max_login_failures: 3,
             active: true,
+            sync_uploads: false,
             passive_address: None,
-            places: Blob::default(),
+            places: Default::default(),
             max_sessions: 10,
             max_sessions_per_address: 0,
             address_prefixes: (32, 64),
@@ -280,13 +289,16 @@ mod tests {
 
     #[test]
     fn host_greets_with_its_own_banner_and_knows_no_other_names() {
-        use ipc::{link::places::Host, types::HostName};
+        use ipc::{
+            link::places::{Host, Places},
+            types::HostName,
+        };
         let host = |name: &[u8], banner: Option<&[u8]>| Host {
             name: HostName::new(name).unwrap(),
             banner: banner.map(Blob::cut),
         };
         let hosts = vec![host(b"a.test", Some(b"At A")), host(b"b.test", None), host(b"c.test", Some(b""))];
-        let places = Places { hosts, ..Places::default() }.pack().unwrap();
+        let places = Places { hosts, ..Places::default() };
         let settings = FtpSettings { places, banner: Blob::cut(b"All"), ..settings() };
         let said = rehearse(&settings, b"HOST A.test.\r\nHOST b.test\r\nHOST c.test\r\nHOST d.test\r\nHOST a b\r\n");
         assert_eq!(

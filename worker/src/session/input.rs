@@ -115,7 +115,7 @@ impl Session {
 
     fn step(&mut self, event: Event<'_>, hub: &mut Hub) {
         let (peer, proxied) = (self.peer.ip(), self.proxy().is_some());
-        let cx = super::Context { settings: &hub.settings, places: &hub.places, peer, proxied, now: hub.now };
+        let cx = super::Context { settings: &hub.settings, peer, proxied, now: hub.now };
         self.talk.on(event, &cx, &mut hub.out);
     }
 

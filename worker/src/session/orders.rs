@@ -122,7 +122,8 @@ impl Session {
                 // The client reads or sends when it has our 150: no waiting for what is done next.
                 self.flush(hub);
                 let transfer = Transfer::new(file, order, &hub.tools);
-                let turn = conduit.begin(transfer, place, hub);
+                let staged = hub.staged.take();
+                let turn = conduit.begin(transfer, staged, place, hub);
                 self.conduit = Some(conduit);
                 turn
             }
@@ -138,28 +139,13 @@ impl Session {
         }
     }
 
-    /// Takes the files of a sum or a copy; the work is done from the next turn on.
+    /// Takes the files of a sum or a copy, and has a helper begin.
     fn begin_work(&mut self, work: Work, hub: &mut Hub) -> Option<Event<'static>> {
         match self.file.take().and_then(|file| Job::new(work, file, self.second.take())) {
-            Some(job) => {
-                self.job = Some(Box::new(job));
-                self.again(hub);
-                None
-            }
+            Some(job) => self.work_on(Box::new(job), hub),
             // A broker that answers without descriptors breaks its contract, which `ipc` has checked.
             None => Some(Event::Worked(Err(How::File(Errno::BADF.raw_os_error())))),
         }
-    }
-
-    /// A share of it.
-    pub(super) fn work(&mut self, hub: &mut Hub) -> Option<Event<'static>> {
-        self.since = hub.now;
-        let result = self.job.as_mut()?.step(&mut hub.tools, hub.share);
-        match result {
-            Some(_) => self.job = None,
-            None => self.again(hub),
-        }
-        result.map(Event::Worked)
     }
 
     fn read_listing(&mut self, bytes: u64) -> Option<Vec<u8>> {

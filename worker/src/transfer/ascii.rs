@@ -11,8 +11,8 @@ use super::{
 /// The bytes `from` to `to` of the file; `from` moves on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Out {
-    from: u64,
-    to: u64,
+    pub from: u64,
+    pub to: u64,
     state: lf_to_crlf::State,
     /// The CR of the line end at `from` was sent, its LF was not.
     owes_lf: bool,
@@ -45,9 +45,12 @@ impl Path for Out {
                 *moved += 1;
                 (self.owes_lf, self.from, self.state) = (false, self.from + 1, lf_to_crlf::State::default());
             }
-            let rest = usize::try_from(self.to.saturating_sub(self.from)).unwrap_or(usize::MAX);
-            if rest == 0 {
+            if self.from >= self.to {
                 return Step::Done;
+            }
+            let rest = super::at_hand(self.from, self.to, ends);
+            if rest == 0 {
+                return Step::Cold;
             }
             let room = rest.min(source.len());
             let got = match read_at(ends.file, source.get_mut(..room).unwrap_or_default(), self.from) {
@@ -117,6 +120,7 @@ impl Path for In {
 mod tests {
     use std::os::fd::{AsFd, OwnedFd};
 
+    use ipc::link::settings::FtpSettings;
     use proptest::prelude::*;
     use rustix::{
         fs::{MemfdFlags, memfd_create, seek},
@@ -133,7 +137,7 @@ mod tests {
     }
 
     fn tools(chunk: usize) -> Tools {
-        Tools { pipe: None, first: Vec::new(), second: Vec::new(), chunk, sendfile: false, splice: false }
+        Tools { chunk, sendfile: false, splice: false, ..Tools::new(&FtpSettings::default()) }
     }
 
     fn file(content: &[u8]) -> OwnedFd {
@@ -187,7 +191,7 @@ mod tests {
             let (mut out, mut tools) = (Out::new(from as u64, text.len() as u64), tools(chunk));
             let (mut moved, mut wire, mut buffer) = (0, Vec::new(), vec![0; taken]);
             loop {
-                let step = out.step(Ends { data: ours.as_fd(), file: file.as_fd() }, &mut tools, share, &mut moved);
+                let step = out.step(Ends { data: ours.as_fd(), file: file.as_fd(), until: u64::MAX }, &mut tools, share, &mut moved);
                 while let Ok(got @ 1..) = read(&theirs, &mut buffer) {
                     wire.extend_from_slice(&buffer[..got]);
                     if step == Step::Blocked {
@@ -219,7 +223,7 @@ mod tests {
                     }
                     _ => theirs = None,
                 }
-                match into.step(Ends { data: ours.as_fd(), file: file.as_fd() }, &mut tools, share, &mut moved) {
+                match into.step(Ends { data: ours.as_fd(), file: file.as_fd(), until: u64::MAX }, &mut tools, share, &mut moved) {
                     Step::Done => break,
                     Step::More | Step::Blocked => {}
                     other => panic!("{other:?}"),

@@ -1,6 +1,6 @@
 //! Work on files that takes its time and needs no data connection: sums (HASH, XCRC and the like), copies (SITE CPTO).
 //!
-//! A share a turn, like a transfer, so that other sessions do not wait; ABOR or the end of the session cuts it.
+//! By helper threads, a share a turn, so that nobody waits for disk or processor; ABOR or the end of the session cuts it.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -15,10 +15,8 @@ use super::{
 };
 use crate::ftp::data::{Algorithm, How, Work};
 
-/// Bytes summed in one turn: a quarter of a millisecond to one, with the slowest sum.
-const SUM_SHARE: usize = 128 << 10;
-/// Bytes copied in one turn, at most: they are read and written.
-const COPY_SHARE: usize = 1 << 20;
+/// Bytes summed or copied in one turn.
+const SHARE: usize = 1 << 20;
 
 /// A sum or a copy under way.
 #[derive(Debug)]
@@ -49,17 +47,25 @@ impl Job {
         }
     }
 
-    /// One turn of at most `share` bytes; `None` while there is more to do, else the sum (of a copy: nothing), or why it failed.
-    pub fn step(&mut self, tools: &mut Tools, share: usize) -> Option<Result<Vec<u8>, How>> {
+    /// One turn; `None` while there is more to do, else the sum (of a copy: nothing), or why it failed.
+    pub fn step(&mut self, tools: &mut Tools) -> Option<Result<Vec<u8>, How>> {
         let done = match self {
-            Job::Sum(sum) => sum.step(tools, share.min(SUM_SHARE)),
-            Job::Copy(copy) => copy.step(tools, share.min(COPY_SHARE)),
+            Job::Sum(sum) => sum.step(tools),
+            Job::Copy(copy) => copy.step(tools),
         };
         match (done, self) {
             (Ok(false), _) => None,
             (Ok(true), Job::Sum(sum)) => Some(Ok(std::mem::take(&mut sum.state).finish())),
             (Ok(true), Job::Copy(_)) => Some(Ok(Vec::new())),
             (Err(how), _) => Some(Err(how)),
+        }
+    }
+
+    /// The files.
+    pub fn into_files(self) -> Vec<OwnedFd> {
+        match self {
+            Job::Sum(sum) => vec![sum.file],
+            Job::Copy(copy) => vec![copy.file, copy.into],
         }
     }
 }
@@ -76,9 +82,9 @@ pub struct Sum {
 
 impl Sum {
     /// Whether that was all.
-    fn step(&mut self, tools: &mut Tools, share: usize) -> Result<bool, How> {
+    fn step(&mut self, tools: &mut Tools) -> Result<bool, How> {
         let buffer = tools.buffer();
-        let mut left = share;
+        let mut left = SHARE;
         while left > 0 && self.from < self.to {
             let rest = usize::try_from(self.to - self.from).unwrap_or(usize::MAX);
             let room = rest.min(buffer.len()).min(left);
@@ -158,8 +164,8 @@ pub struct Copy {
 
 impl Copy {
     /// Whether that was all.
-    fn step(&mut self, tools: &mut Tools, share: usize) -> Result<bool, How> {
-        let mut left = share;
+    fn step(&mut self, tools: &mut Tools) -> Result<bool, How> {
+        let mut left = SHARE;
         while left > 0 && self.from < self.to {
             let rest = usize::try_from(self.to - self.from).unwrap_or(usize::MAX);
             let got = if self.by_hand {

@@ -9,7 +9,12 @@
 //! | `job` | no data connection: sums of files, copies |
 //!
 //! None keeps a buffer from one turn to the next: what a socket did not take is read again, what a socket gave is
-//! written at once. So transfers that wait cost no memory, and a worker needs one buffer for all of them.
+//! written at once. So transfers that wait cost no memory, and a worker needs one buffer for all of them, and each of its
+//! helper threads another.
+//!
+//! The loop's turns do not wait for disks. What is read is asked for first, byte by byte here and there, without waiting
+//! (`RWF_NOWAIT`, preadv2(2)); what is written goes into the page cache, a little of it by the loop while that is quick.
+//! Everything else is [`Step::Cold`]: a helper thread (helpers.rs) takes the next turn, by the same path.
 //! Not here: when a transfer gets its turn (event.rs), what is said about it (ftp/).
 
 mod ascii;
@@ -18,12 +23,35 @@ mod pooled;
 mod sendfile;
 mod splice;
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::{
+    io::IoSliceMut,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::{Duration, Instant},
+};
 
-use ipc::link::monitor_worker::FtpSettings;
-use rustix::io::Errno;
+use ipc::link::{settings::FtpSettings, worker_broker::Storage};
+use rustix::{
+    fs::{Advice, fadvise},
+    io::{Errno, ReadWriteFlags, preadv2},
+};
 
-use crate::ftp::data::{How, Move};
+use crate::{
+    ftp::data::{How, Move},
+    helpers::THREADS,
+};
+
+/// Bytes of an upload to a disk that the loop takes itself, about: small files need no helper.
+const INLINE: usize = 64 << 10;
+/// The loop asks whether bytes are in the page cache once for so many.
+const PROBE: u64 = 256 << 10;
+/// It asks so far ahead: what it found may be gone again later.
+const AHEAD: u64 = 1 << 20;
+/// Bytes that a helper moves in one turn, where a disk of this machine is slow, and where anything may be.
+const HELPER_SHARE: (usize, usize) = (1 << 20, 256 << 10);
+/// A small write that took the loop longer than this was held up by the kernel: dirty pages are too many.
+const HELD_UP: Duration = Duration::from_millis(5);
+/// For so long helpers take all writes to disks then.
+const ROUGH: Duration = Duration::from_secs(10);
 
 /// How far a turn came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +68,15 @@ pub enum Step {
     File(Errno),
     /// The file became shorter.
     Shrunk,
+    /// What comes next may have to wait for a disk: a helper is to go on.
+    Cold,
     /// The kernel cannot do it this way; nothing has moved, or all that has moved is where it belongs.
     Refused,
 }
 
 /// A data path with its position.
 trait Path {
-    /// Moves at most about `share` bytes; adds what moved to `moved`.
+    /// Moves at most about `share` bytes; adds what moved to `moved`. [`Step::Cold`] at `ends.until`.
     fn step(&mut self, ends: Ends<'_>, tools: &mut Tools, share: usize, moved: &mut u64) -> Step;
 }
 
@@ -57,6 +87,8 @@ pub struct Ends<'a> {
     pub data: BorrowedFd<'a>,
     /// The file.
     pub file: BorrowedFd<'a>,
+    /// The bytes in front of this offset can be read without waiting.
+    pub until: u64,
 }
 
 /// What all transfers of a worker share, made when it is first needed.
@@ -69,22 +101,25 @@ pub struct Tools {
     chunk: usize,
     sendfile: bool,
     splice: bool,
+    /// Until then, the loop leaves all writes to disks to helpers.
+    rough: Option<Instant>,
 }
 
 impl Tools {
     /// Obeys `[performance]`.
     pub fn new(settings: &FtpSettings) -> Self {
-        let mut tools =
-            Tools { pipe: None, first: Vec::new(), second: Vec::new(), chunk: 0, sendfile: true, splice: true };
+        let (first, second) = (Vec::new(), Vec::new());
+        let mut tools = Tools { pipe: None, first, second, chunk: 0, sendfile: true, splice: true, rough: None };
         tools.obey(settings);
         tools
     }
 
     /// Takes new settings for transfers from now on.
     pub fn obey(&mut self, settings: &FtpSettings) {
-        let half = usize::try_from(settings.buffer_pool_bytes / 3).unwrap_or(usize::MAX);
+        let threads = u64::try_from(1 + THREADS).unwrap_or(u64::MAX);
+        let third = usize::try_from(settings.buffer_pool_bytes / 3 / threads).unwrap_or(usize::MAX);
         let wanted = usize::try_from(settings.transfer_chunk_bytes).unwrap_or(usize::MAX);
-        self.chunk = wanted.min(half).clamp(4 << 10, 4 << 20);
+        self.chunk = wanted.min(third).clamp(4 << 10, 4 << 20);
         (self.sendfile, self.splice) = (settings.sendfile, settings.splice);
         (self.first, self.second) = (Vec::new(), Vec::new());
     }
@@ -121,22 +156,35 @@ pub struct Transfer {
     moved: u64,
     /// Whether bytes come from the client.
     receives: bool,
+    storage: Storage,
+    /// A helper is to see it to the disk.
+    sync: bool,
+    /// All bytes have been moved.
+    ended: bool,
 }
 
 impl Transfer {
     /// Takes the file.
     pub fn new(file: OwnedFd, order: Move, tools: &Tools) -> Self {
-        let (way, receives) = match order {
-            Move::Send { from, to, text: true } => (Way::AsciiOut(ascii::Out::new(from, to)), false),
-            Move::Send { from, to, text: false } if tools.sendfile => {
-                (Way::Sendfile(sendfile::Sendfile { from, to }), false)
+        let (way, receives, storage, sync) = match order {
+            Move::Send { from, to, text, storage } => {
+                let way = match (text, tools.sendfile) {
+                    (true, _) => Way::AsciiOut(ascii::Out::new(from, to)),
+                    (false, true) => Way::Sendfile(sendfile::Sendfile { from, to }),
+                    (false, false) => Way::PooledOut(pooled::Out { from, to }),
+                };
+                (way, false, storage, false)
             }
-            Move::Send { from, to, text: false } => (Way::PooledOut(pooled::Out { from, to }), false),
-            Move::Receive { text: true } => (Way::AsciiIn(ascii::In::default()), true),
-            Move::Receive { text: false } if tools.splice => (Way::Splice(splice::Splice), true),
-            Move::Receive { text: false } => (Way::PooledIn(pooled::In), true),
+            Move::Receive { text, storage, sync } => {
+                let way = match (text, tools.splice) {
+                    (true, _) => Way::AsciiIn(ascii::In::default()),
+                    (false, true) => Way::Splice(splice::Splice),
+                    (false, false) => Way::PooledIn(pooled::In),
+                };
+                (way, true, storage, sync)
+            }
         };
-        Transfer { file, way, moved: 0, receives }
+        Transfer { file, way, moved: 0, receives, storage, sync, ended: false }
     }
 
     /// Bytes moved over the data connection so far.
@@ -154,10 +202,116 @@ impl Transfer {
         self.file
     }
 
-    /// One turn.
+    /// Whether closing the file may take its time.
+    pub fn closes_slowly(&self) -> bool {
+        match self.storage {
+            Storage::Memory => false,
+            Storage::Disk { .. } => self.receives && self.moved > INLINE as u64,
+            Storage::Remote => true,
+        }
+    }
+
+    /// One turn of the loop, which does not wait for a disk.
     pub fn step(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, share: usize) -> Step {
+        match self.step_at_hand(data, tools, share) {
+            Step::Done if self.sync => {
+                self.ended = true;
+                Step::Cold
+            }
+            step => step,
+        }
+    }
+
+    fn step_at_hand(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, share: usize) -> Step {
+        let mut left = share;
+        while left > 0 {
+            let before = self.moved;
+            let step = match (self.storage, self.receives) {
+                (Storage::Memory, _) => return self.walk(data, tools, left, u64::MAX),
+                (Storage::Remote, _) => return Step::Cold,
+                (Storage::Disk { .. }, true) => return self.take_little(data, tools, left),
+                (Storage::Disk { cached }, false) => match self.at_hand(cached) {
+                    Some(until) => self.walk(data, tools, left, until),
+                    None => return Step::Cold,
+                },
+            };
+            // What is behind may be at hand as well.
+            if step != Step::Cold || self.moved == before {
+                return step;
+            }
+            left = left.saturating_sub(usize::try_from(self.moved - before).unwrap_or(usize::MAX));
+        }
+        Step::More
+    }
+
+    /// One turn of a helper, which may wait.
+    pub fn step_of_helper(&mut self, data: BorrowedFd<'_>, tools: &mut Tools) -> Step {
+        if !self.ended {
+            match self.step_waiting(data, tools) {
+                Step::Done => self.ended = true,
+                step => return step,
+            }
+        }
+        match self.sync.then(|| rustix::io::retry_on_intr(|| rustix::fs::fsync(&self.file))) {
+            None | Some(Ok(())) => Step::Done,
+            Some(Err(errno)) => Step::File(errno),
+        }
+    }
+
+    fn step_waiting(&mut self, data: BorrowedFd<'_>, tools: &mut Tools) -> Step {
+        let share = match self.storage {
+            Storage::Memory | Storage::Disk { .. } => HELPER_SHARE.0,
+            Storage::Remote => HELPER_SHARE.1,
+        };
+        if let (Storage::Disk { .. }, Some((from, _))) = (self.storage, self.way.reads()) {
+            // So that the disk has all of it to do at once. It is a hint.
+            let _ = fadvise(&self.file, from, std::num::NonZeroU64::new(2 * AHEAD), Advice::WillNeed);
+        }
+        self.walk(data, tools, share, u64::MAX)
+    }
+
+    /// The beginning of an upload to a disk, into the page cache; [`Step::Cold`] when that was enough, or when writers are
+    /// held up these days.
+    fn take_little(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, share: usize) -> Step {
+        let began = Instant::now();
+        let left = INLINE.saturating_sub(usize::try_from(self.moved).unwrap_or(usize::MAX));
+        if left == 0 || tools.rough.is_some_and(|until| began < until) {
+            return Step::Cold;
+        }
+        let step = self.walk(data, tools, share.min(left), u64::MAX);
+        if began.elapsed() > HELD_UP {
+            tools.rough = Some(began + ROUGH);
+        }
+        if step == Step::More { Step::Cold } else { step }
+    }
+
+    /// How far the file can be read without waiting; `None`: not at all. `cached` was the broker's word.
+    fn at_hand(&mut self, cached: u64) -> Option<u64> {
+        let (from, to) = self.way.reads()?;
+        let mut until = if self.moved == 0 { cached } else { 0 };
+        // That word was about the moment the file was opened.
+        self.storage = Storage::Disk { cached: 0 };
+        until = until.max(from);
+        while until < to && until < from.saturating_add(AHEAD) {
+            match rustix::io::retry_on_intr(|| {
+                preadv2(&self.file, &mut [IoSliceMut::new(&mut [0])], until, ReadWriteFlags::NOWAIT)
+            }) {
+                // At the end, which has come nearer, there is nothing to wait for.
+                Ok(_) => until = (until / PROBE + 1) * PROBE,
+                Err(Errno::AGAIN) => break,
+                Err(_) => {
+                    self.storage = Storage::Remote;
+                    return None;
+                }
+            }
+        }
+        (until > from || from >= to).then_some(until)
+    }
+
+    /// Along the path.
+    fn walk(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, share: usize, until: u64) -> Step {
         loop {
-            let ends = Ends { data, file: std::os::fd::AsFd::as_fd(&self.file) };
+            let ends = Ends { data, file: self.file.as_fd(), until };
             let path: &mut dyn Path = match &mut self.way {
                 Way::Sendfile(path) => path,
                 Way::Splice(path) => path,
@@ -182,10 +336,27 @@ impl Transfer {
     }
 }
 
+impl Way {
+    /// The bytes of the file that are still to be read.
+    fn reads(&self) -> Option<(u64, u64)> {
+        match self {
+            Way::Sendfile(path) => Some((path.from, path.to)),
+            Way::PooledOut(path) => Some((path.from, path.to)),
+            Way::AsciiOut(path) => Some((path.from, path.to)),
+            Way::Splice(_) | Way::PooledIn(_) | Way::AsciiIn(_) => None,
+        }
+    }
+}
+
+/// How many of the bytes `from` to `to` can be read now.
+fn at_hand(from: u64, to: u64, ends: Ends<'_>) -> usize {
+    usize::try_from(to.min(ends.until).saturating_sub(from)).unwrap_or(usize::MAX)
+}
+
 /// What a step that ends a transfer means to the protocol; `None` while it goes on.
 pub fn outcome(step: Step) -> Option<How> {
     match step {
-        Step::More | Step::Blocked => None,
+        Step::More | Step::Blocked | Step::Cold => None,
         Step::Done => Some(How::Complete),
         Step::Peer(_) => Some(How::Reset),
         Step::File(errno) => Some(How::File(errno.raw_os_error())),

@@ -21,9 +21,12 @@ impl Path for Out {
         let buffer = tools.buffer();
         let mut left = share;
         while left > 0 {
-            let rest = usize::try_from(self.to.saturating_sub(self.from)).unwrap_or(usize::MAX);
-            if rest == 0 {
+            if self.from >= self.to {
                 return Step::Done;
+            }
+            let rest = super::at_hand(self.from, self.to, ends);
+            if rest == 0 {
+                return Step::Cold;
             }
             let room = rest.min(buffer.len());
             let got = match read_at(ends.file, buffer.get_mut(..room).unwrap_or_default(), self.from) {

@@ -20,12 +20,15 @@ impl Path for Sendfile {
             let _ = rustix::net::sockopt::set_tcp_cork(ends.data, true);
         }
         loop {
-            let rest = usize::try_from(self.to.saturating_sub(self.from)).unwrap_or(usize::MAX);
-            if rest == 0 {
+            if self.from >= self.to {
                 return Step::Done;
             }
             if left == 0 {
                 return Step::More;
+            }
+            let rest = super::at_hand(self.from, self.to, ends);
+            if rest == 0 {
+                return Step::Cold;
             }
             match sendfile(ends.data, ends.file, Some(&mut self.from), rest.min(left)) {
                 Ok(0) => return Step::Shrunk,

@@ -1,7 +1,7 @@
 //! Uploads as they are: socket to pipe to file inside the kernel, splice(2).
 //!
 //! A file takes what it is given before the turn ends, so the pipe is empty between turns and one pipe does for all
-//! uploads of a worker. If the file refuses, the pipe is thrown away with what is in it: no byte of one client can
+//! uploads of a thread. If the file refuses, the pipe is thrown away with what is in it: no byte of one client can
 //! come out in another's file. A file that knows no splice gets what is in the pipe by copying, and so the rest.
 
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use rustix::{
     pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice},
 };
 
-use super::{Ends, Path, Step, Tools, pooled::write_all};
+use super::{Ends, INLINE, Path, Step, Tools, pooled::write_all};
 
 /// Wide, where the kernel allows it (fs.pipe-max-size, fs.pipe-user-pages-soft).
 const PIPE_BYTES: usize = 1 << 20;
@@ -43,9 +43,10 @@ impl Path for Splice {
             Err(_) if *moved == 0 => return Step::Refused,
             Err(errno) => return Step::File(errno),
         };
+        let piece = if share > INLINE { PIPE_BYTES } else { INLINE };
         let mut left = share;
         while left > 0 {
-            match splice(ends.data, None, &pipe.into, None, PIPE_BYTES, SpliceFlags::MOVE | SpliceFlags::NONBLOCK) {
+            match splice(ends.data, None, &pipe.into, None, piece, SpliceFlags::MOVE | SpliceFlags::NONBLOCK) {
                 Ok(0) => {
                     tools.pipe = Some(pipe);
                     return Step::Done;

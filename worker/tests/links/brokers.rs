@@ -8,14 +8,15 @@ use std::{
 use ipc::{
     link::{
         monitor_worker::FromWorker,
-        worker_broker::{Answer, Attrs, Done, Kind, Op, Opened, Why, WriteMode},
+        worker_broker::{Answer, Attrs, Done, Kind, Op, Opened, Storage, Why, WriteMode},
     },
     types::BrokerId,
 };
 
 use crate::harness::{World, answer, file, receive};
 
-const OPENED: Done = Done::Opened(Opened { size: 0, created: true, name: None });
+const OPENED: Done =
+    Done::Opened(Opened { size: 0, created: true, name: None, storage: Storage::Memory, staged: None });
 
 #[test]
 fn an_answer_to_no_question_ends_that_brokers_sessions_only() {
@@ -151,7 +152,8 @@ fn a_file_that_shrinks_while_it_is_sent_is_not_called_complete() {
         assert_eq!(client.told("EPSV"), port);
         let mut data = client.dial(&port);
         client.send("RETR f");
-        let opened = Done::Opened(Opened { size: 10, created: false, name: None });
+        let opened =
+            Done::Opened(Opened { size: 10, created: false, name: None, storage: Storage::Memory, staged: None });
         answer(&mut broker, Ok(opened), &[&file(b"short")]);
         assert!(client.reply().starts_with("150 "));
         let mut got = String::new();
@@ -171,7 +173,13 @@ fn text_is_converted_both_ways_whatever_the_pieces() {
     let lines = "line\n".repeat(400_000);
     let mut data = client.dial(&port);
     client.send("RETR f");
-    let opened = Done::Opened(Opened { size: lines.len() as u64, created: false, name: None });
+    let opened = Done::Opened(Opened {
+        size: lines.len() as u64,
+        created: false,
+        name: None,
+        storage: Storage::Memory,
+        staged: None,
+    });
     answer(&mut broker, Ok(opened), &[&file(lines.as_bytes())]);
     assert!(client.reply().starts_with("150 "));
     let mut got = Vec::new();

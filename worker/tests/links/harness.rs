@@ -13,9 +13,8 @@ use ipc::{
     link::{
         Confine,
         log::{Level, LogRecord},
-        monitor_worker::{
-            FromWorker, FtpSettings, Granted, Listener, MonitorEnd, PassiveSockets, ToWorker, WorkerStart,
-        },
+        monitor_worker::{FromWorker, Granted, Listener, MonitorEnd, PassiveSockets, ToWorker, WorkerStart},
+        settings::{FtpSettings, pack},
         worker_authd::{AuthdEnd, Check, FromAuthd, Outcome, ToAuthd, Verdict},
         worker_broker::{Answer, Ask, BrokerEnd, Done, Why},
     },
@@ -52,6 +51,7 @@ pub fn settings() -> FtpSettings {
         max_sessions: 100,
         max_sessions_per_address: 0,
         address_prefixes: (32, 64),
+        sync_uploads: false,
         sendfile: true,
         splice: true,
         buffer_pool_bytes: 1 << 20,
@@ -74,7 +74,13 @@ impl World {
             .unwrap();
         let nobody = Ids { uid: 65_534, gid: 65_534, groups: Vec::new() };
         let confine = Confine { ids: geteuid().is_root().then_some(nobody), best_effort: false };
-        let start = WorkerStart { build: Build::THIS, confine, worker: WorkerId(1), settings, ledger: (1, 1) };
+        let start = WorkerStart {
+            build: Build::THIS,
+            confine,
+            worker: WorkerId(1),
+            settings: pack(&settings).unwrap(),
+            ledger: (1, 1),
+        };
         let region = rustix::fs::memfd_create("ledger", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         rustix::fs::ftruncate(&region, 8192).unwrap();
         monitor.send(&ToWorker::Start(start), &[]).unwrap();

@@ -5,8 +5,9 @@ use std::{io::Read, net::TcpListener, os::fd::AsFd};
 use ipc::{
     link::{
         log::Level,
-        monitor_worker::{Connecting, FromWorker, FtpSettings, ToWorker},
-        worker_broker::{Done, Opened},
+        monitor_worker::{Connecting, FromWorker, ToWorker},
+        settings::{FtpSettings, pack},
+        worker_broker::{Done, Opened, Storage},
     },
     types::BrokerId,
 };
@@ -24,7 +25,11 @@ fn one_passive_socket_serves_one_transfer_after_the_other() {
         assert_eq!(client.told("EPSV"), first);
         let mut data = client.dial(&first);
         client.send("RETR f");
-        answer(&mut broker, Ok(Done::Opened(Opened { size: 5, created: false, name: None })), &[&file(b"hello")]);
+        answer(
+            &mut broker,
+            Ok(Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::Memory, staged: None })),
+            &[&file(b"hello")],
+        );
         assert!(client.reply().starts_with("150 "));
         let mut got = String::new();
         data.read_to_string(&mut got).unwrap();
@@ -77,7 +82,11 @@ fn active_mode_hands_the_control_connection_itself_to_the_monitor() {
         assert_eq!((ask.session, ask.port.get()), (session, port));
         let peer = rustix::net::getpeername(&heard.fds[0]).unwrap();
         assert!(std::net::SocketAddr::try_from(peer.unwrap()).unwrap().ip().is_loopback());
-        answer(&mut broker, Ok(Done::Opened(Opened { size: 2, created: false, name: None })), &[&file(b"hi")]);
+        answer(
+            &mut broker,
+            Ok(Done::Opened(Opened { size: 2, created: false, name: None, storage: Storage::Memory, staged: None })),
+            &[&file(b"hi")],
+        );
         assert!(client.reply().starts_with("150 "));
         if turn == 0 {
             let refused = ToWorker::ConnectBack(Connecting { session, errno: 111 });
@@ -157,7 +166,7 @@ fn lines_below_the_level_are_not_sent_and_a_reload_changes_the_level() {
     answer(&mut broker, Ok(Done::Nothing), &[]);
     assert!(client.reply().starts_with("250 "));
     let (mut other, kicked, _link) = world.logged_in(BrokerId(2));
-    world.monitor.send(&ToWorker::Settings(at(Level::Info)), &[]).unwrap();
+    world.monitor.send(&ToWorker::Settings(pack(&at(Level::Info)).unwrap()), &[]).unwrap();
     world.monitor.send(&ToWorker::Kick(kicked), &[]).unwrap();
     // So the settings, which came before, have arrived.
     assert!(other.reply().starts_with("421 "));

@@ -17,14 +17,14 @@ use rustix::{
 };
 
 use super::{Outcome, new_mode, regular, size};
-use crate::{account::Account, why::why};
+use crate::{account::Account, storage, why::why};
 
-const WRITE: OFlags = OFlags::WRONLY.union(OFlags::NONBLOCK);
+pub(super) const WRITE: OFlags = OFlags::WRONLY.union(OFlags::NONBLOCK);
 const MAKE: OFlags = WRITE.union(OFlags::CREATE);
-const NEW: OFlags = MAKE.union(OFlags::EXCL);
+pub(super) const NEW: OFlags = MAKE.union(OFlags::EXCL);
 
 /// What the umasks are taken from.
-const MODE: u32 = 0o666;
+pub(super) const MODE: u32 = 0o666;
 
 /// How many names are tried for `Unique`; each but the first has 32 random bits.
 const NAMES: usize = 16;
@@ -48,7 +48,8 @@ pub(super) fn run(account: &Account, path: &VirtPath, mode: WriteMode, umask: u1
     if start > 0 {
         seek(&file, SeekFrom::Start(start)).map_err(why)?;
     }
-    Ok((Done::Opened(Opened { size: opened, created, name: None }), vec![file]))
+    let storage = storage::of(&file);
+    Ok((Done::Opened(Opened { size: opened, created, name: None, storage, staged: None }), vec![file]))
 }
 
 /// Opens what is there, or makes it; tells whether it was made.
@@ -89,7 +90,11 @@ fn unique(account: &Account, path: &VirtPath, umask: u16) -> Outcome {
             Ok(file) => {
                 let size = size(&regular(&file)?);
                 let name = Blob::new(&name).map_err(|_| Why::Invalid)?;
-                return Ok((Done::Opened(Opened { size, created: true, name: Some(name) }), vec![file]));
+                let storage = storage::of(&file);
+                return Ok((
+                    Done::Opened(Opened { size, created: true, name: Some(name), storage, staged: None }),
+                    vec![file],
+                ));
             }
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(why(errno)),

@@ -18,6 +18,7 @@ use ipc::{
     link::{
         Confine,
         monitor_broker::{BrokerStart, FromBroker, MonitorEnd, ToBroker},
+        settings::{BrokerSettings, pack},
         worker_broker::{Answer, Ask, Done, Form, Op, Opened, Why, WorkerEnd, WriteMode},
     },
     types::{Build, Ids, Permissions, UserName, VirtPath, WorkerId},
@@ -104,11 +105,12 @@ pub struct Setting {
     /// File of the time zone of LIST.
     pub listing_zone: Option<&'static str>,
     pub umask: u16,
+    pub atomic_uploads: bool,
 }
 
 impl Setting {
     pub fn new(by: StartedBy) -> Self {
-        Setting { by, permissions: Permissions::ALL, slots: 2, listing_zone: None, umask: 0o022 }
+        Setting { by, permissions: Permissions::ALL, slots: 2, listing_zone: None, umask: 0o022, atomic_uploads: false }
     }
 }
 
@@ -141,13 +143,17 @@ impl Broker {
         drop(command);
         impatient(&link);
         let ids = (setting.by == StartedBy::Root).then(|| Ids { uid: UID, gid: UID, groups: vec![UID + 1] });
+        let settings = BrokerSettings {
+            umask: setting.umask,
+            atomic_uploads: setting.atomic_uploads,
+            listing_zone: setting.listing_zone.map(Into::into),
+        };
         let start = BrokerStart {
             build: Build::THIS,
             confine: Confine { ids, best_effort: false },
             account: UserName::new(b"alice").unwrap(),
             permissions: setting.permissions,
-            listing_zone: setting.listing_zone.map(Into::into),
-            umask: setting.umask,
+            settings: pack(&settings).unwrap(),
             slots: setting.slots,
         };
         let home = rustix::fs::open(home, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
@@ -288,7 +294,7 @@ impl Worker {
         let mut contents = Vec::new();
         fs::File::from(fd.unwrap()).read_to_end(&mut contents).unwrap();
         assert!(
-            matches!(done, Done::Opened(Opened { size, created: false, name: None }) if size == contents.len() as u64)
+            matches!(done, Done::Opened(Opened { size, created: false, name: None, .. }) if size == contents.len() as u64)
         );
         Ok(contents)
     }

@@ -7,7 +7,7 @@ use ipc::{
     link::{
         log::Event,
         monitor_broker::{FromBroker, ToBroker},
-        worker_broker::{Ask, Done, Op},
+        worker_broker::{Ask, Done, Op, Why, WriteMode},
     },
     types::WorkerId,
 };
@@ -288,5 +288,43 @@ fn the_process_is_confined_and_small() {
             let lines: Vec<_> = rollup.lines().filter(|l| l.starts_with("Pss:") || l.starts_with("Private")).collect();
             println!("{by:?}: {}", lines.join(", "));
         }
+    }
+}
+
+#[test]
+fn an_upload_belongs_to_its_link_and_what_was_not_published_is_removed() {
+    for by in ways() {
+        let mut broker = Broker::with(&Setting { atomic_uploads: true, ..Setting::new(by) });
+        broker.file("/f", "before");
+        let (mut mine, mut other) = (broker.worker(), broker.worker());
+        let stage = |worker: &mut Worker, text: &str| {
+            let (opened, file) = worker.write("/f", WriteMode::Replace).unwrap();
+            write(&file, text.as_bytes()).unwrap();
+            opened.staged.unwrap()
+        };
+        let hidden = |broker: &Broker| fs::read_dir(broker.path("/")).unwrap().count() - 1;
+        let (first, second) = (stage(&mut mine, "first"), stage(&mut mine, "second"));
+        let publish = |staged| Op::Publish { staged, sync: true };
+        assert_eq!(other.done(publish(first)), Err(Why::NotFound), "not its own");
+        assert_eq!(other.done(Op::Discard(first)), Ok(()));
+        assert_eq!((broker.contents("/f").as_str(), hidden(&broker)), ("before", 2));
+        assert_eq!(mine.done(publish(first)), Ok(()));
+        assert_eq!((broker.contents("/f").as_str(), hidden(&broker)), ("first", 1));
+        assert_eq!(mine.done(publish(first)), Err(Why::NotFound), "good for one use");
+        assert_eq!(mine.done(Op::Discard(second)), Ok(()));
+        assert_eq!(mine.done(publish(second)), Err(Why::NotFound));
+        assert_eq!((broker.contents("/f").as_str(), hidden(&broker)), ("first", 0));
+        // As many as a link may have, and what is left of them when it ends.
+        for _ in 0..1024 {
+            stage(&mut mine, "");
+        }
+        assert_eq!(mine.write("/f", WriteMode::Replace).unwrap_err(), Why::Busy);
+        assert_eq!(hidden(&broker), 1024);
+        stage(&mut other, "");
+        drop(mine);
+        until("the link's own are removed", || hidden(&broker) == 1);
+        drop(other);
+        until("all are removed", || hidden(&broker) == 0);
+        assert_eq!(broker.contents("/f"), "first");
     }
 }

@@ -16,11 +16,11 @@ pub(in crate::ftp) fn run(state: State, arg: &[u8], cx: &Context<'_>, out: &mut 
         out.reply(501, "Use HOST and a host name, an IPv4 address, or an IPv6 address in brackets.");
         return state;
     };
-    if cx.places.hosts.is_empty() {
+    if cx.settings.places.hosts.is_empty() {
         out.reply(220, "Ready; all names lead to the same host here.");
         return state;
     }
-    let host = cx.places.host(&name);
+    let host = cx.settings.places.host(&name);
     match host {
         Some(host) => out.greeting(host.banner.as_ref().unwrap_or(&cx.settings.banner).as_bytes()),
         None => out.reply(504, "No host of that name is here."),

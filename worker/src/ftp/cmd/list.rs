@@ -2,7 +2,7 @@
 //! are ignored, `--` ends them. What stands behind them is one path, byte for byte; no wildcards.
 
 use ipc::{
-    link::worker_broker::{Done, Form, Op, Why},
+    link::worker_broker::{Done, Form, Op, Storage, Why},
     types::VirtPath,
 };
 
@@ -64,9 +64,11 @@ pub(in crate::ftp) fn options(arg: &[u8]) -> (Options, &[u8]) {
 fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>, out: &mut Out) -> State {
     match answer {
         Ok(Done::Listing(bytes)) => {
-            let transfer = Transfer { verb: asked.verb, path: asked.path, name: None, started: cx.now, file: false };
+            let transfer =
+                Transfer { verb: asked.verb, path: asked.path, name: None, started: cx.now, file: false, staged: None };
             // A listing has CR LF lines already, whatever the TYPE.
-            moving::begin(ready, transfer, Move::Send { from: 0, to: bytes, text: false }, out)
+            let order = Move::Send { from: 0, to: bytes, text: false, storage: Storage::Memory };
+            moving::begin(ready, transfer, order, out)
         }
         Ok(_) => super::strange(ready, &asked, out),
         Err(why) => moving::nothing_to_move(ready, &asked, why, out),

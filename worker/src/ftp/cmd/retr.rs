@@ -35,8 +35,10 @@ fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>,
         Ok(Done::Opened(file)) => {
             // RANG ends where the file does, and may ask for nothing at all (draft-bryan-ftp-range 4.3).
             let to = asked.until.map_or(file.size, |until| until.min(file.size));
-            let order = Move::Send { from: asked.number.min(to), to, text: ready.text };
-            let transfer = Transfer { verb: asked.verb, path: asked.path, name: None, started: cx.now, file: true };
+            let (from, storage) = (asked.number.min(to), file.storage);
+            let order = Move::Send { from, to, text: ready.text, storage };
+            let transfer =
+                Transfer { verb: asked.verb, path: asked.path, name: None, started: cx.now, file: true, staged: None };
             moving::begin(ready, transfer, order, out)
         }
         Ok(_) => super::strange(ready, &asked, out),

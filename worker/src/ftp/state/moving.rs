@@ -1,9 +1,11 @@
 //! Logged in, a question or a transfer under way: what the answer means, and how a transfer ends.
 
+use std::num::NonZeroU32;
+
 use ipc::{
     link::{
         log::{Event as Happened, Level},
-        worker_broker::{Done, Why},
+        worker_broker::{Done, Op, Why},
     },
     types::{Blob, VirtPath},
 };
@@ -49,6 +51,8 @@ pub enum Phase {
     Transfer(Transfer),
     /// A file is summed or copied.
     Working(Working),
+    /// An upload has ended in order, and gets its name.
+    Publishing(Transfer, Ending),
 }
 
 /// A question to the broker, and what is needed when the answer comes.
@@ -90,6 +94,8 @@ pub struct Transfer {
     pub started: u64,
     /// A file, so that the log has a line for it; not a listing.
     pub file: bool,
+    /// What the broker is told to publish when the upload has ended in order; otherwise it is removed.
+    pub staged: Option<NonZeroU32>,
 }
 
 /// A sum or a copy under way.
@@ -139,13 +145,9 @@ impl Moving {
                 cmd::epsv::listening(ready, extended, port, cx, out)
             }
             (Phase::Reading(path), Event::Listing(text)) => cmd::stat::listing(ready, &path, text.as_deref(), out),
-            (Phase::Transfer(transfer), Event::Ended(ending)) => {
-                let ready = ended(ready, &transfer, ending, cx, out);
-                if lost {
-                    farewell("The service for this account has stopped; log in again.", out)
-                } else {
-                    State::Ready(ready)
-                }
+            (Phase::Transfer(transfer), Event::Ended(ending)) => on_ended(ready, transfer, lost, ending, cx, out),
+            (Phase::Publishing(transfer, ending), Event::Answer(answer)) => {
+                State::Ready(published(ready, &transfer, ending, answer, cx, out))
             }
             (Phase::Transfer(transfer), Event::Abort { moved }) => {
                 out.order(Order::Cut);
@@ -181,6 +183,46 @@ fn on_working(ready: Ready, working: Working, lost: bool, event: Event<'_>, cx: 
         }
     };
     if lost { farewell("The service for this account has stopped; log in again.", out) } else { state }
+}
+
+/// A transfer ends; an upload under a hidden name is not acknowledged before it has its own.
+fn on_ended(ready: Ready, transfer: Transfer, lost: bool, ending: Ending, cx: &Context<'_>, out: &mut Out) -> State {
+    match (ending.how, transfer.staged) {
+        (How::Complete, Some(_)) if lost => {
+            out.reply(451, "The service for this account has stopped; the file is not stored.");
+            log(Level::Warning, &transfer, ending.bytes, "not-published", cx, out);
+            return farewell("Log in again.", out);
+        }
+        (How::Complete, Some(staged)) => {
+            out.order(Order::Ask(Op::Publish { staged, sync: cx.settings.sync_uploads }));
+            return State::Moving(Box::new(Moving::new(ready, Phase::Publishing(transfer, ending))));
+        }
+        _ => {}
+    }
+    let ready = ended(ready, &transfer, ending, cx, out);
+    if lost {
+        return farewell("The service for this account has stopped; log in again.", out);
+    }
+    State::Ready(ready)
+}
+
+/// The broker has given an upload its name, or could not.
+fn published(
+    ready: Ready,
+    transfer: &Transfer,
+    ending: Ending,
+    answer: Result<Done, Why>,
+    cx: &Context<'_>,
+    out: &mut Out,
+) -> Ready {
+    match answer {
+        Ok(_) => ended(ready, transfer, ending, cx, out),
+        Err(why) => {
+            out.refused(why);
+            log(Level::Warning, transfer, ending.bytes, "not-published", cx, out);
+            ready.without_port()
+        }
+    }
 }
 
 /// Says 150 and orders the bytes to move.
@@ -250,7 +292,7 @@ pub fn file_failed(how: How, what: &str, out: &mut Out) {
 }
 
 fn log(level: Level, transfer: &Transfer, bytes: u64, result: &str, cx: &Context<'_>, out: &mut Out) {
-    let Transfer { verb, path, name, started, file } = transfer;
+    let Transfer { verb, path, name, started, file, staged: _ } = transfer;
     if !file {
         return;
     }

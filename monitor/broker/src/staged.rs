@@ -1,0 +1,111 @@
+//! Uploads that are not published yet: each is a hidden file beside the one it is to become, and belongs to one link.
+//!
+//! Reads from: worker (hostile), which names an upload by the number it was given on this link, and can do no more to it than
+//! publish it once or have it removed. When the link ends, for whatever reason, what was not published is removed; only a
+//! broker that is killed leaves its hidden files behind.
+
+use std::{collections::HashMap, num::NonZeroU32, os::fd::OwnedFd};
+
+use ipc::link::worker_broker::Why;
+use rustix::{
+    fs::{AtFlags, RenameFlags, fsync, renameat_with, unlinkat},
+    io::Errno,
+    rand::{GetRandomFlags, getrandom},
+};
+
+use crate::{resolve::Place, why::why};
+
+/// Most uploads of one link that are not published.
+const MOST: usize = 1024;
+/// What a hidden name ends with, in front of eight hexadecimal digits.
+const MARK: &[u8] = b".caisson-";
+/// The longest name, by most file systems.
+const LONGEST: usize = 255;
+/// How many names are tried; each has 32 random bits.
+const NAMES: usize = 16;
+
+/// The uploads of one link.
+#[derive(Debug, Default)]
+pub(crate) struct Staged {
+    uploads: HashMap<NonZeroU32, Upload>,
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Upload {
+    directory: OwnedFd,
+    hidden: Vec<u8>,
+    name: Vec<u8>,
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        // Gone already, or nobody may remove it any more.
+        let _ = unlinkat(&self.directory, self.hidden.as_slice(), AtFlags::empty());
+    }
+}
+
+impl Staged {
+    /// Makes the hidden file of an upload that is to become `place`; `make` opens it under a name nobody has.
+    pub(crate) fn add(
+        &mut self,
+        place: Place<'_>,
+        make: impl Fn(&Place<'_>, &[u8]) -> Result<OwnedFd, Errno>,
+    ) -> Result<(NonZeroU32, OwnedFd), Why> {
+        if self.uploads.len() >= MOST {
+            return Err(Why::Busy);
+        }
+        let number = NonZeroU32::new(self.last.wrapping_add(1)).unwrap_or(NonZeroU32::MIN);
+        if self.uploads.contains_key(&number) {
+            return Err(Why::Busy);
+        }
+        for _ in 0..NAMES {
+            let hidden = hidden(place.name)?;
+            match make(&place, &hidden) {
+                Ok(file) => {
+                    let name = place.name.to_vec();
+                    self.uploads.insert(number, Upload { directory: place.directory, hidden, name });
+                    self.last = number.get();
+                    return Ok((number, file));
+                }
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(why(errno)),
+            }
+        }
+        Err(Why::Exists)
+    }
+
+    /// Gives an upload its name, at once; with `replace`, in place of a file that has it. With `sync`, the name is on the disk
+    /// then. If it cannot have the name, the upload is removed.
+    pub(crate) fn publish(&mut self, number: NonZeroU32, replace: bool, sync: bool) -> Result<(), Why> {
+        let upload = self.uploads.remove(&number).ok_or(Why::NotFound)?;
+        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        let (directory, name) = (&upload.directory, upload.name.as_slice());
+        renameat_with(directory, upload.hidden.as_slice(), directory, name, flags).map_err(why)?;
+        if sync { sync_names(directory).map_err(why) } else { Ok(()) }
+    }
+
+    /// Removes an upload that will not be published.
+    pub(crate) fn discard(&mut self, number: NonZeroU32) {
+        self.uploads.remove(&number);
+    }
+}
+
+/// Brings the names of a directory to the disk. Who may not list a directory may not open it either: then the file system
+/// has to see to it.
+fn sync_names(directory: &OwnedFd) -> Result<(), Errno> {
+    match crate::resolve::open_itself(directory) {
+        Ok(directory) => fsync(directory),
+        Err(Errno::ACCESS) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// `.NAME.caisson-XXXXXXXX`, the name cut so that it fits.
+fn hidden(name: &[u8]) -> Result<Vec<u8>, Why> {
+    let mut random = [0; 4];
+    getrandom(&mut random, GetRandomFlags::empty()).map_err(why)?;
+    let kept = &name[..name.len().min(LONGEST - 1 - MARK.len() - 8)];
+    let digits = format!("{:08x}", u32::from_ne_bytes(random));
+    Ok([b".", kept, MARK, digits.as_bytes()].concat())
+}

@@ -1,0 +1,44 @@
+//! What the bytes of a file are kept on, so that the worker knows when it might have to wait for them.
+//!
+//! statfs(2) names the file system. Those that keep everything in memory, and those on disks of this machine that tell what
+//! is in the page cache (`FMODE_NOWAIT` in Linux), are listed; of all others the worst is assumed.
+
+use std::{io::IoSliceMut, os::fd::OwnedFd};
+
+use ipc::link::worker_broker::Storage;
+use rustix::{
+    fs::fstatfs,
+    io::{Errno, ReadWriteFlags, preadv2},
+};
+
+/// statfs(2): `TMPFS_MAGIC`, `RAMFS_MAGIC`, `HUGETLBFS_MAGIC`.
+const MEMORY: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+/// statfs(2): ext2 to ext4, XFS, Btrfs, F2FS.
+const DISK: [u64; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010];
+
+/// Bytes that are looked for in the page cache: a file that small is sent without another look.
+const LOOK: usize = 32 << 10;
+
+/// Of a file that is written.
+pub(crate) fn of(file: &OwnedFd) -> Storage {
+    // Some architectures have it signed.
+    match fstatfs(file).map(|stat| stat.f_type as u64) {
+        Ok(kind) if MEMORY.contains(&kind) => Storage::Memory,
+        Ok(kind) if DISK.contains(&kind) => Storage::Disk { cached: 0 },
+        _ => Storage::Remote,
+    }
+}
+
+/// Of a file of `size` bytes that is open for reading. Asking for what is not in the page cache makes the kernel fetch it,
+/// and does not wait for that.
+pub(crate) fn to_read(file: &OwnedFd, size: u64) -> Storage {
+    let storage = of(file);
+    let Storage::Disk { .. } = storage else { return storage };
+    let mut buffer = [0; LOOK];
+    let room = buffer.len().min(usize::try_from(size).unwrap_or(LOOK));
+    match preadv2(file, &mut [IoSliceMut::new(&mut buffer[..room])], 0, ReadWriteFlags::NOWAIT) {
+        Ok(got) => Storage::Disk { cached: got as u64 },
+        Err(Errno::OPNOTSUPP) => Storage::Remote,
+        Err(_) => storage,
+    }
+}

@@ -1,0 +1,242 @@
+//! `atomic_uploads`: a name leads to a whole file or to the one before, whatever happens to the upload.
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+    path::Path,
+    time::Duration,
+};
+
+use e2e::{Daemon, Site, ftp::Client, root_or_skip, tree, until};
+use nix::sys::signal::Signal;
+
+use super::uploads::Small;
+
+fn daemon(scenario: &str) -> Option<Daemon> {
+    root_or_skip(scenario).then(|| {
+        let mut site = Site::new();
+        site.set("atomic_uploads = true");
+        Daemon::start(site)
+    })
+}
+
+/// What a directory holds, hidden names too.
+fn names(home: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(home).expect("list").flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Waits until a directory holds exactly these names.
+fn settles(home: &Path, expected: &[&str]) {
+    until("nothing hidden is left", || (names(home) == expected).then_some(()));
+}
+
+/// The hidden file of the upload of `f`, once it has so many bytes.
+fn hidden(home: &Path, bytes: u64) -> String {
+    until("the bytes are in the hidden file", || {
+        let name = names(home).into_iter().find(|name| name.starts_with(".f.caisson-"))?;
+        (fs::metadata(home.join(&name)).ok()?.len() == bytes).then_some(name)
+    })
+}
+
+#[test]
+fn an_upload_shows_when_it_is_acknowledged_and_not_before() {
+    let Some(daemon) = daemon("atomic uploads") else { return };
+    let (old, new) = (tree::content(40_000, 1), tree::content(3 << 20, 2));
+    let home = daemon.home("alice", "");
+    let path = daemon.put("alice", "f", &old);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("chmod");
+    let before = fs::metadata(&path).expect("stat").ino();
+    let mut client = daemon.login("alice");
+    let mut connection = client.passive();
+    client.expect("STOR f", &[150]);
+    connection.write_all(&new[..1_000_000]).expect("send");
+    hidden(&home, 1_000_000);
+    assert!(fs::read(&path).expect("read") == old, "nothing has happened to the file yet");
+    assert_eq!(daemon.login("alice").list("NLST"), ["f"]);
+    connection.write_all(&new[1_000_000..]).expect("send");
+    drop(connection);
+    client.expect_reply(&[226]);
+    let meta = fs::metadata(&path).expect("stat");
+    assert!(fs::read(&path).expect("read") == new);
+    assert_eq!((meta.mode() & 0o777, meta.uid()), (0o640, daemon.site.account("alice").uid), "the mode is kept");
+    assert_ne!(meta.ino(), before, "it is another file");
+    client.stored("STOR made", &old);
+    assert_eq!(fs::metadata(daemon.home("alice", "made")).expect("stat").mode() & 0o777, 0o644);
+    settles(&home, &["f", "made"]);
+}
+
+/// Begins an upload of `f` and has a part of it arrive.
+fn begun(daemon: &Daemon, content: &[u8]) -> (Client, std::net::TcpStream) {
+    let mut client = daemon.login("alice");
+    let mut connection = client.passive();
+    client.expect("STOR f", &[150]);
+    connection.write_all(content).expect("send");
+    hidden(&daemon.home("alice", ""), content.len() as u64);
+    (client, connection)
+}
+
+#[test]
+fn an_upload_that_is_cut_is_never_published_and_leaves_nothing_behind() {
+    let Some(daemon) = daemon("atomic uploads that are cut") else { return };
+    let (old, new) = (tree::content(5000, 3), tree::content(700_000, 4));
+    let home = daemon.home("alice", "");
+    let path = daemon.put("alice", "f", &old);
+    let untouched = || {
+        settles(&home, &["f"]);
+        assert!(fs::read(&path).expect("read") == old);
+    };
+    // Somebody else of the account is there, so that its broker's link does not end with the session.
+    let mut other = daemon.login("alice");
+    let (mut client, connection) = begun(&daemon, &new);
+    client.expect("ABOR", &[426]);
+    client.expect_reply(&[226, 225]);
+    untouched();
+    drop(connection);
+    let (mut client, connection) = begun(&daemon, &new);
+    rustix::net::sockopt::set_socket_linger(&connection, Some(Duration::ZERO)).expect("setsockopt");
+    drop(connection);
+    client.expect_reply(&[426]);
+    untouched();
+    let (client, connection) = begun(&daemon, &new);
+    drop(client);
+    untouched();
+    drop(connection);
+    other.expect("QUIT", &[221]);
+    drop(other);
+    let (client, connection) = begun(&daemon, &new);
+    drop(client);
+    untouched();
+    drop(connection);
+    let (mut client, _connection) = begun(&daemon, &new);
+    daemon.worker_of(&client).signal(Signal::SIGKILL);
+    assert!(client.reply_or_end().is_none(), "nobody says 226");
+    untouched();
+    assert!(!daemon.log().contains("result=complete"), "{}", daemon.log());
+}
+
+#[test]
+fn a_killed_broker_publishes_nothing_and_leaves_its_hidden_file() {
+    let Some(daemon) = daemon("a killed broker") else { return };
+    let content = tree::content(300_000, 5);
+    let (mut client, mut connection) = begun(&daemon, &content);
+    daemon.brokers()[0].signal(Signal::SIGKILL);
+    daemon.logged(&["broker", "reason"]);
+    connection.write_all(&content).expect("send");
+    drop(connection);
+    client.expect_reply(&[451]);
+    client.expect_reply(&[421]);
+    let left = names(&daemon.home("alice", ""));
+    assert!(left.len() == 1 && left[0].starts_with(".f.caisson-"), "{left:?}");
+    daemon.login("alice").stored("STOR f", &content);
+    assert!(fs::read(daemon.home("alice", "f")).expect("read") == content);
+}
+
+#[test]
+fn a_full_disk_is_told_and_the_file_before_stays() {
+    if !root_or_skip("a full disk") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("atomic_uploads = true");
+    let account = site.account("alice");
+    let small = Small::new(&account.home, account.uid, 1 << 20);
+    let daemon = Daemon::start(site);
+    let _small = small;
+    let mut client = daemon.login("alice");
+    let old = tree::content(300_000, 6);
+    client.stored("STOR f", &old);
+    for kind in ["TYPE I", "TYPE A"] {
+        client.expect(kind, &[200]);
+        let mut connection = client.passive();
+        client.expect("STOR f", &[150]);
+        let _ = connection.write_all(&tree::content(3 << 20, 7));
+        drop(connection);
+        client.expect_reply(&[452, 552]);
+        settles(&daemon.home("alice", ""), &["f"]);
+        assert!(fs::read(daemon.home("alice", "f")).expect("read") == old);
+    }
+    client.expect("TYPE I", &[200]);
+    client.stored("STOR f", &old[..200_000]);
+    client.in_step();
+}
+
+#[test]
+fn what_an_account_may_not_write_it_may_not_replace_either() {
+    if !root_or_skip("permissions") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("atomic_uploads = true");
+    site.account_mut("alice").permissions = Some(vec!["write"]);
+    site.account_mut("bob").permissions = Some(vec!["read", "write", "overwrite", "list"]);
+    let daemon = Daemon::start(site);
+    let mut alice = daemon.login("alice");
+    alice.stored("STOR f", b"first");
+    alice.refused("STOR f");
+    assert_eq!(fs::read(daemon.home("alice", "f")).expect("read"), b"first");
+    // The name is taken while the upload is under way.
+    let mut connection = alice.passive();
+    alice.expect("STOR g", &[150]);
+    connection.write_all(b"mine").expect("send");
+    daemon.put("alice", "g", b"theirs");
+    drop(connection);
+    alice.expect_reply(&[550, 553]);
+    assert_eq!(fs::read(daemon.home("alice", "g")).expect("read"), b"theirs");
+    alice.refused("DELE f");
+    settles(&daemon.home("alice", ""), &["f", "g"]);
+    let mut bob = daemon.login("bob");
+    let kept = daemon.put("bob", "kept", b"read only");
+    fs::set_permissions(&kept, fs::Permissions::from_mode(0o444)).expect("chmod");
+    bob.refused("STOR kept");
+    daemon.mkdir("bob", "d");
+    bob.refused("STOR d");
+    bob.refused("STOR /");
+    bob.refused("STOR none/f");
+    bob.refused("DELE kept");
+    settles(&daemon.home("bob", ""), &["d", "kept"]);
+}
+
+#[test]
+fn other_ways_to_write_work_as_ever() {
+    let Some(daemon) = daemon("APPE, REST, STOU beside atomic uploads") else { return };
+    let home = daemon.home("alice", "");
+    let content = tree::content(200_000, 8);
+    let mut client = daemon.login("alice");
+    client.stored("STOR f", &content[..100_000]);
+    client.stored("APPE f", &content[100_000..150_000]);
+    client.expect("REST 150000", &[350]);
+    client.stored("STOR f", &content[150_000..]);
+    assert!(fs::read(home.join("f")).expect("read") == content);
+    client.stored("STOU u", &content);
+    client.stored("STOU u", &content);
+    assert_eq!(names(&home).len(), 3);
+    // A link is written through.
+    symlink("f", home.join("link")).expect("symlink");
+    client.stored("STOR link", b"through");
+    assert_eq!(fs::read(home.join("f")).expect("read"), b"through");
+    assert!(fs::symlink_metadata(home.join("link")).expect("stat").is_symlink());
+    let long = "n".repeat(255);
+    client.stored(format!("STOR {long}"), &content);
+    assert!(fs::read(home.join(long)).expect("read") == content);
+    client.stored("STOR empty", b"");
+    assert_eq!(fs::metadata(home.join("empty")).expect("stat").len(), 0);
+    client.in_step();
+}
+
+#[test]
+fn of_two_uploads_of_one_name_the_one_that_ends_last_stays_whole() {
+    let Some(daemon) = daemon("two uploads of one name") else { return };
+    let (first, second) = (tree::content(400_000, 9), tree::content(300_000, 10));
+    let (mut one, mut connection) = begun(&daemon, &first[..200_000]);
+    let mut two = daemon.login("alice");
+    two.stored("STOR f", &second);
+    assert!(fs::read(daemon.home("alice", "f")).expect("read") == second);
+    connection.write_all(&first[200_000..]).expect("send");
+    drop(connection);
+    one.expect_reply(&[226]);
+    assert!(fs::read(daemon.home("alice", "f")).expect("read") == first);
+}

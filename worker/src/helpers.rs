@@ -1,0 +1,198 @@
+//! The helper threads: whatever may have to wait for a disk is done by one of them, so that the loop never waits.
+//!
+//! They exist before the seal and are under its filter. The loop gives an errand, with the descriptors it needs, and is
+//! told by an eventfd(2) when it is done; meanwhile the session has only a ticket. A session that ends, or gives up,
+//! forgets its ticket: what comes back for nobody is closed here as well, for close(2) can wait like any other call.
+//! A helper that hangs in a dead file system holds its one errand; when all do, other errands wait in the queue until
+//! `stall_timeout_secs` ends their transfers, and everything else goes on.
+//! Reads from: the loop. Not here: which turn may wait (transfer/mod.rs).
+
+use std::{
+    collections::VecDeque,
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use ipc::link::settings::FtpSettings;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::{
+    ftp::state::Worked,
+    transfer::{Step, Tools, Transfer, job::Job},
+};
+
+/// How many threads there are: so many calls may wait for disks at once.
+pub const THREADS: usize = 4;
+/// Stack of a thread in bytes: its buffers are on the heap.
+const STACK: usize = 128 << 10;
+/// Most errands that wait. Every session has at most one, and its end leaves one more behind.
+const MOST_WAITING: usize = 16_384;
+
+/// What a helper is to do.
+#[derive(Debug)]
+pub enum Errand {
+    /// One turn of a transfer.
+    Turn(Box<Transfer>, Arc<OwnedFd>),
+    /// One turn of a sum or a copy.
+    Work(Box<Job>),
+    /// To close what nobody needs any more.
+    Close(Vec<OwnedFd>),
+}
+
+/// What has become of it.
+#[derive(Debug)]
+pub enum Back {
+    /// The transfer, and how far the turn came.
+    Turn(Box<Transfer>, Step),
+    /// The sum or copy; its result when it has ended.
+    Work(Box<Job>, Option<Worked>),
+}
+
+impl Back {
+    /// The descriptors, for [`Errand::Close`].
+    pub fn into_files(self) -> Vec<OwnedFd> {
+        match self {
+            Back::Turn(transfer, _) => vec![transfer.into_file()],
+            Back::Work(job, _) => job.into_files(),
+        }
+    }
+}
+
+/// Names an errand: none is given twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket(u64);
+
+/// An errand that is done.
+#[derive(Debug)]
+pub struct Done {
+    /// The session's place when it was given.
+    pub session: usize,
+    /// Its name.
+    pub ticket: Ticket,
+    /// What has become of it.
+    pub back: Back,
+}
+
+#[derive(Debug)]
+struct Given {
+    session: usize,
+    ticket: Ticket,
+    errand: Errand,
+}
+
+/// What loop and threads share.
+#[derive(Debug)]
+struct Desk {
+    waiting: Mutex<VecDeque<Given>>,
+    changed: Condvar,
+    done: Mutex<Vec<Done>>,
+    /// Counts up when there is something in `done`. Nobody takes the count down: it is watched for its edges.
+    bell: OwnedFd,
+}
+
+/// The threads, as the loop sees them. Without any, every errand is refused.
+#[derive(Debug)]
+pub struct Helpers {
+    desk: Arc<Desk>,
+    last: u64,
+}
+
+impl Helpers {
+    /// Starts the threads and waits until each needs nothing more than the filter of the sandbox leaves it.
+    pub fn start(settings: &FtpSettings) -> io::Result<Self> {
+        let desk = Arc::new(Desk {
+            waiting: Mutex::default(),
+            changed: Condvar::new(),
+            done: Mutex::default(),
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        });
+        let started = Arc::new(Barrier::new(THREADS + 1));
+        for _ in 0..THREADS {
+            let (desk, started, tools) = (Arc::clone(&desk), Arc::clone(&started), Tools::new(settings));
+            thread::Builder::new().name("helper".to_owned()).stack_size(STACK).spawn(move || {
+                started.wait();
+                serve(&desk, tools);
+            })?;
+        }
+        started.wait();
+        Ok(Helpers { desk, last: 0 })
+    }
+
+    /// Readable, edge by edge, when errands are done.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.desk.bell.as_fd()
+    }
+
+    /// Gives an errand for this session; it comes back at once when too many wait.
+    pub fn give(&mut self, session: usize, errand: Errand) -> Result<Ticket, Errand> {
+        self.last += 1;
+        let ticket = Ticket(self.last);
+        let mut waiting = lock(&self.desk.waiting);
+        if waiting.len() >= MOST_WAITING {
+            return Err(errand);
+        }
+        waiting.push_back(Given { session, ticket, errand });
+        drop(waiting);
+        self.desk.changed.notify_one();
+        Ok(ticket)
+    }
+
+    /// Has files closed, of which nobody wants to hear any more.
+    pub fn close(&mut self, files: Vec<OwnedFd>) {
+        // Too many wait: then the loop has to wait for this one.
+        drop(self.give(usize::MAX, Errand::Close(files)));
+    }
+
+    /// Takes what is done.
+    pub fn done(&self) -> Vec<Done> {
+        std::mem::take(&mut *lock(&self.desk.done))
+    }
+}
+
+/// A thread's life.
+fn serve(desk: &Desk, mut tools: Tools) {
+    loop {
+        let Given { session, ticket, errand } = next(desk);
+        let back = match errand {
+            Errand::Turn(mut transfer, data) => {
+                let step = transfer.step_of_helper(data.as_fd(), &mut tools);
+                // The loop is to have the only one when it hears of it.
+                drop(data);
+                Back::Turn(transfer, step)
+            }
+            Errand::Work(mut job) => {
+                let result = job.step(&mut tools);
+                Back::Work(job, result)
+            }
+            Errand::Close(files) => {
+                drop(files);
+                continue;
+            }
+        };
+        let mut done = lock(&desk.done);
+        let rings = done.is_empty();
+        done.push(Done { session, ticket, back });
+        drop(done);
+        if rings {
+            // Fails only when the count is near 2^64.
+            let _ = rustix::io::write(&desk.bell, &1_u64.to_ne_bytes());
+        }
+    }
+}
+
+/// Waits for the next errand.
+fn next(desk: &Desk) -> Given {
+    let mut waiting = lock(&desk.waiting);
+    loop {
+        match waiting.pop_front() {
+            Some(given) => return given,
+            None => waiting = desk.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
