@@ -1,6 +1,6 @@
 //! The account this process serves: its root, its permissions, and who it is to the file system.
 
-use std::ffi::CStr;
+use std::{ffi::CStr, os::fd::AsFd};
 
 use ipc::{
     link::{monitor_broker::BrokerStart, settings::BrokerSettings},

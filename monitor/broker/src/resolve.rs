@@ -45,12 +45,6 @@ pub(crate) fn again(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
     openat2(directory, c".", flags, Mode::empty(), BENEATH)
 }
 
-impl AsFd for Root {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.directory.as_fd()
-    }
-}
-
 impl Root {
     /// Takes over a descriptor of a directory.
     pub(crate) fn new(directory: OwnedFd) -> Result<Self, Errno> {
