@@ -6,6 +6,7 @@ use std::{
     fs,
     io::{Read, Write},
     net::TcpStream,
+    process::Command,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
@@ -297,4 +298,37 @@ fn with_sync_uploads_the_disk_has_a_file_before_it_is_acknowledged() {
         }
         client.in_step();
     }
+}
+
+#[test]
+fn a_file_longer_than_the_service_may_write_fails_alone() {
+    if !root_or_skip("RLIMIT_FSIZE") {
+        return;
+    }
+    const LIMIT: usize = 16 << 20;
+    let mut site = Site::new();
+    site.set("workers = 1");
+    site.write();
+    let mut command = Command::new("sh");
+    // POSIX: in blocks of 512 bytes.
+    command.arg("-c").arg(format!("ulimit -f {} && exec \"$0\" -f \"$1\"", LIMIT / 512));
+    command.arg(site.programs.join("caissond")).arg(site.config());
+    let daemon = Daemon::run(site, command);
+    let (mut client, mut other) = (daemon.login("bob"), daemon.login("alice"));
+    let content = tree::content(LIMIT + (4 << 20), 7);
+    for kind in ["TYPE I", "TYPE A"] {
+        client.expect(kind, &[200]);
+        let mut connection = client.passive();
+        client.expect("STOR long", &[150]);
+        // It is closed before all is sent.
+        let _ = connection.write_all(&content);
+        drop(connection);
+        client.expect_reply(&[552]);
+        other.in_step();
+    }
+    client.expect("TYPE I", &[200]);
+    client.stored("STOR short", &content[..LIMIT]);
+    assert!(client.fetch("RETR short") == content[..LIMIT]);
+    client.in_step();
+    other.in_step();
 }
