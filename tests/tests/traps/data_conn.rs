@@ -58,12 +58,12 @@ fn t05_226_leaves_only_after_the_end_of_the_data_connection() {
 #[test]
 fn t05_a_client_that_closes_its_side_early_is_not_told_226() {
     let Some(daemon) = daemon("T05, closed early") else { return };
-    sparse(&daemon, "five", 5 << 20);
+    sparse(&daemon, "one", 1 << 20);
     let mut client = daemon.login("alice");
     let connection = client.passive();
     nix::sys::socket::setsockopt(&connection, nix::sys::socket::sockopt::RcvBuf, &8192).expect("SO_RCVBUF");
-    client.expect("RETR five", &[150]);
-    // All of it is with the server's kernel by now, or as much as it takes.
+    client.expect("RETR one", &[150]);
+    // All of it is with the server's kernel by now, and the client's has no room for it.
     thread::sleep(Duration::from_millis(300));
     drop(connection);
     client.expect_reply(&[426]);
