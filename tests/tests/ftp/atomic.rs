@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use e2e::{Daemon, Site, ftp::Client, root_or_skip, tree, until};
+use e2e::{Daemon, Site, ftp::Client, root_or_skip, slow::Slow, tree, until};
 use nix::sys::signal::Signal;
 
 use super::uploads::Small;
@@ -67,6 +67,34 @@ fn an_upload_shows_when_it_is_acknowledged_and_not_before() {
     client.stored("STOR made", &old);
     assert_eq!(fs::metadata(daemon.home("alice", "made")).expect("stat").mode() & 0o777, 0o644);
     settles(&home, &["f", "made"]);
+}
+
+/// A daemon with this setting too, whose alice lives on a file system of the test's own.
+fn on_a_disk_of_ours(scenario: &str, permissions: Option<Vec<&'static str>>) -> Option<(Slow, Daemon)> {
+    if !root_or_skip(scenario) {
+        return None;
+    }
+    let mut site = Site::new();
+    site.set("atomic_uploads = true");
+    let account = site.account_mut("alice");
+    account.permissions = permissions.or(account.permissions.take());
+    let slow = Slow::new(&account.home, account.uid)?;
+    Some((slow, Daemon::start(site)))
+}
+
+#[test]
+fn what_replaces_a_private_file_is_private_before_its_first_byte() {
+    let Some((slow, daemon)) = on_a_disk_of_ours("modes of hidden files", None) else { return };
+    for (mode, made) in [(0o600, 0o600), (0o640, 0o640), (0o666, 0o644)] {
+        slow.put("f", b"old");
+        let path = daemon.home("alice", "f");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+        let mut client = daemon.login("alice");
+        client.stored("STOR f", b"secret");
+        assert_eq!(slow.made_with("f"), Some(made), "{mode:o}: what it is made with");
+        assert_eq!(fs::metadata(&path).expect("stat").mode() & 0o777, mode, "what it has in the end");
+        client.expect("DELE f", &[250]);
+    }
 }
 
 /// Begins an upload of `f` and has a part of it arrive.
