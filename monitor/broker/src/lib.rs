@@ -53,7 +53,12 @@ pub fn run() -> ExitCode {
         }
     };
     match start(&mut link, &monitor) {
-        Ok(Some(desk)) => serve_monitor(&mut link, &monitor, &desk),
+        Ok(Some(desk)) => {
+            let code = serve_monitor(&mut link, &monitor, &desk);
+            // However it ended, a monitor that was killed too: what the links' threads hold, they put away.
+            desk.close();
+            code
+        }
         Ok(None) => ExitCode::FAILURE,
         Err(why) => {
             monitor.tell(&FromBroker::CannotStart(CannotStart { why: Blob::cut(why.as_bytes()) }));
@@ -144,10 +149,7 @@ fn serve_monitor(link: &mut BrokerEnd, monitor: &Monitor, desk: &Desk) -> ExitCo
                     }
                 }
                 (ToBroker::DropWorker(worker), _) => desk.drop_worker(worker),
-                (ToBroker::Stop, _) => {
-                    desk.close();
-                    return ExitCode::SUCCESS;
-                }
+                (ToBroker::Stop, _) => return ExitCode::SUCCESS,
                 _ => {
                     monitor.fault(format_args!("monitor's link: record out of phase"));
                     return ExitCode::FAILURE;

@@ -164,6 +164,16 @@ fn a_killed_broker_publishes_nothing_and_leaves_its_hidden_file() {
 }
 
 #[test]
+fn a_killed_monitor_publishes_nothing_and_leaves_nothing() {
+    let Some(mut daemon) = daemon("a killed monitor") else { return };
+    let content = tree::content(300_000, 11);
+    let (_client, _connection) = begun(&daemon, &content);
+    daemon.signal(Signal::SIGKILL);
+    daemon.wait();
+    assert_eq!(names(&daemon.home("alice", "")), [""; 0]);
+}
+
+#[test]
 fn a_full_disk_is_told_and_the_file_before_stays() {
     if !root_or_skip("a full disk") {
         return;
