@@ -8,7 +8,7 @@ use std::{collections::HashMap, num::NonZeroU32, os::fd::OwnedFd};
 
 use ipc::link::worker_broker::Why;
 use rustix::{
-    fs::{AtFlags, RenameFlags, fsync, renameat_with, unlinkat},
+    fs::{AtFlags, RenameFlags, fsync, linkat, renameat_with, unlinkat},
     io::Errno,
     rand::{GetRandomFlags, getrandom},
 };
@@ -36,6 +36,23 @@ struct Upload {
     directory: OwnedFd,
     hidden: Vec<u8>,
     name: Vec<u8>,
+}
+
+impl Upload {
+    fn take_name(&self, replace: bool) -> Result<(), Errno> {
+        let (directory, hidden, name) = (&self.directory, self.hidden.as_slice(), self.name.as_slice());
+        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        match renameat_with(directory, hidden, directory, name, flags) {
+            // rename(2): the file system (NFS, most of FUSE) does not know the flag. link(2) never replaces.
+            Err(Errno::INVAL) if !replace => {
+                linkat(directory, hidden, directory, name, AtFlags::empty())?;
+                // One name too many, if that fails, is tried again by whoever drops this.
+                let _ = unlinkat(directory, hidden, AtFlags::empty());
+                Ok(())
+            }
+            renamed => renamed,
+        }
+    }
 }
 
 impl Drop for Upload {
@@ -79,10 +96,8 @@ impl Staged {
     /// then. If it cannot have the name, the upload is removed.
     pub(crate) fn publish(&mut self, number: NonZeroU32, replace: bool, sync: bool) -> Result<(), Why> {
         let upload = self.uploads.remove(&number).ok_or(Why::NotFound)?;
-        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-        let (directory, name) = (&upload.directory, upload.name.as_slice());
-        renameat_with(directory, upload.hidden.as_slice(), directory, name, flags).map_err(why)?;
-        if sync { sync_names(directory).map_err(why) } else { Ok(()) }
+        upload.take_name(replace).map_err(why)?;
+        if sync { sync_names(&upload.directory).map_err(why) } else { Ok(()) }
     }
 
     /// Removes an upload that will not be published.

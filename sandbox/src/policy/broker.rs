@@ -21,6 +21,11 @@ pub const CALLS: &[Row] = &[
     call!(SYS_fsync, "monitor/broker/src/staged.rs: the name of an upload, where that is set"),
     call!(SYS_ftruncate, "monitor/broker/src/op/open_write.rs; monitor/broker/src/op/copy.rs"),
     call!(SYS_getdents64, "monitor/broker/src/listing/names.rs"),
+    when!(
+        SYS_linkat,
+        [arg(4, OneOf(&[0]))],
+        "monitor/broker/src/staged.rs gives an upload its name where renames know no flags; never through a link or a descriptor"
+    ),
     call!(SYS_memfd_create, "monitor/broker/src/listing/output.rs: a listing"),
     call!(SYS_mkdirat, "monitor/broker/src/op/make_dir.rs"),
     call!(SYS_newfstatat, "monitor/broker/src/op/stat.rs"),
@@ -33,7 +38,10 @@ pub const CALLS: &[Row] = &[
     call!(SYS_shutdown, "monitor/broker/src/desk.rs ends a worker's link"),
     call!(SYS_statx, "monitor/broker/src/op/stat.rs"),
     call!(SYS_symlinkat, "monitor/broker/src/op/symlink.rs"),
-    call!(SYS_unlinkat, "monitor/broker/src/op/remove.rs; monitor/broker/src/staged.rs"),
+    call!(
+        SYS_unlinkat,
+        "monitor/broker/src/op/remove.rs; monitor/broker/src/staged.rs"
+    ),
     call!(SYS_utimensat, "monitor/broker/src/op/set_times.rs"),
 ];
 const _: () = assert!(!CALLS.is_empty());

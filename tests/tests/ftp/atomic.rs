@@ -174,6 +174,25 @@ fn a_killed_monitor_publishes_nothing_and_leaves_nothing() {
 }
 
 #[test]
+fn who_may_not_overwrite_publishes_where_a_rename_knows_no_flags() {
+    let permissions = Some(vec!["read", "write", "list"]);
+    let Some((slow, daemon)) = on_a_disk_of_ours("renames without flags", permissions) else { return };
+    slow.renames_simply();
+    let mut client = daemon.login("alice");
+    client.stored("STOR f", b"first");
+    assert_eq!((slow.names(), slow.content("f")), (vec!["f".to_owned()], Some(b"first".to_vec())));
+    client.refused("STOR f");
+    // The name is taken while the upload is under way.
+    let connection = client.passive();
+    client.expect("STOR g", &[150]);
+    slow.put("g", b"theirs");
+    drop(connection);
+    client.expect_reply(&[550, 553]);
+    until("nothing hidden is left", || (slow.names() == ["f", "g"]).then_some(()));
+    assert_eq!(slow.content("g"), Some(b"theirs".to_vec()));
+}
+
+#[test]
 fn a_full_disk_is_told_and_the_file_before_stays() {
     if !root_or_skip("a full disk") {
         return;
