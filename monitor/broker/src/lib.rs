@@ -18,6 +18,7 @@ mod rules;
 mod serve;
 mod staged;
 mod storage;
+mod unfinished;
 mod why;
 mod zone;
 

@@ -2,7 +2,7 @@
 //!
 //! Reads from: worker (hostile), which names an upload by the number it was given on this link, and can do no more to it than
 //! publish it once or have it removed. When the link ends, for whatever reason, what was not published is removed; only a
-//! broker that is killed leaves its hidden files behind.
+//! broker that is killed leaves its hidden files behind. Not here: their names (unfinished.rs).
 
 use std::{collections::HashMap, num::NonZeroU32, os::fd::OwnedFd};
 
@@ -10,17 +10,12 @@ use ipc::link::worker_broker::Why;
 use rustix::{
     fs::{AtFlags, RenameFlags, fsync, linkat, renameat_with, unlinkat},
     io::Errno,
-    rand::{GetRandomFlags, getrandom},
 };
 
-use crate::{resolve::Place, why::why};
+use crate::{resolve::Place, unfinished, why::why};
 
 /// Most uploads of one link that are not published.
 const MOST: usize = 1024;
-/// What a hidden name ends with, in front of eight hexadecimal digits.
-const MARK: &[u8] = b".caisson-";
-/// The longest name, by most file systems.
-const LONGEST: usize = 255;
 /// How many names are tried; each has 32 random bits.
 const NAMES: usize = 16;
 
@@ -77,7 +72,7 @@ impl Staged {
             return Err(Why::Busy);
         }
         for _ in 0..NAMES {
-            let hidden = hidden(place.name)?;
+            let hidden = unfinished::new_name(place.name)?;
             match make(&place, &hidden) {
                 Ok(file) => {
                     let name = place.name.to_vec();
@@ -114,13 +109,4 @@ fn sync_names(directory: &OwnedFd) -> Result<(), Errno> {
         Err(Errno::ACCESS) => Ok(()),
         Err(errno) => Err(errno),
     }
-}
-
-/// `.NAME.caisson-XXXXXXXX`, the name cut so that it fits.
-fn hidden(name: &[u8]) -> Result<Vec<u8>, Why> {
-    let mut random = [0; 4];
-    getrandom(&mut random, GetRandomFlags::empty()).map_err(why)?;
-    let kept = &name[..name.len().min(LONGEST - 1 - MARK.len() - 8)];
-    let digits = format!("{:08x}", u32::from_ne_bytes(random));
-    Ok([b".", kept, MARK, digits.as_bytes()].concat())
 }

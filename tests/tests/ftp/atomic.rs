@@ -193,6 +193,42 @@ fn who_may_not_overwrite_publishes_where_a_rename_knows_no_flags() {
 }
 
 #[test]
+fn an_upload_under_way_is_in_no_listing() {
+    let Some(daemon) = daemon("listings beside an upload") else { return };
+    daemon.put("alice", ".profile", b"");
+    let (mut client, connection) = begun(&daemon, b"begun");
+    let mut other = daemon.login("alice");
+    for line in ["NLST -a", "LIST -a", "MLSD", "NLST", "LIST"] {
+        let lines = other.list(line);
+        assert!(!lines.iter().any(|line| line.contains("caisson-")), "{line}: {lines:?}");
+        let all = line == "MLSD" || line.ends_with("-a");
+        assert_eq!(lines.iter().any(|line| line.contains(".profile")), all, "{line}: {lines:?}");
+    }
+    let stat = other.expect("STAT -a", &[212, 213, 211]).inner();
+    assert!(!stat.iter().any(|line| line.contains("caisson-")), "{stat:?}");
+    drop(connection);
+    client.expect_reply(&[226]);
+}
+
+#[test]
+fn nobody_gives_a_file_the_name_of_an_upload_under_way() {
+    let Some(daemon) = daemon("names of uploads") else { return };
+    daemon.put("alice", "f", b"kept");
+    let mut client = daemon.login("alice");
+    for line in ["STOR .f.caisson-0123abcd", "APPE .f.caisson-0123abcd", "STOU .f.caisson-0123abcd"] {
+        client.refused(line);
+    }
+    client.refused("MKD .d.caisson-0123abcd");
+    client.refused("SITE SYMLINK f .l.caisson-0123abcd");
+    for (from, to) in [("RNFR f", "RNTO .f.caisson-0123abcd"), ("SITE CPFR f", "SITE CPTO .f.caisson-0123abcd")] {
+        client.expect(from, &[350]);
+        client.refused(to);
+    }
+    client.stored("STOR .f.caisson-0123abcde", b"not one of these");
+    settles(&daemon.home("alice", ""), &[".f.caisson-0123abcde", "f"]);
+}
+
+#[test]
 fn a_full_disk_is_told_and_the_file_before_stays() {
     if !root_or_skip("a full disk") {
         return;

@@ -7,7 +7,7 @@ use std::{cmp::Ordering, ffi::CStr, ops::Range, os::fd::OwnedFd};
 use ipc::link::worker_broker::Why;
 use rustix::fs::{FileType, RawDir};
 
-use crate::why::why;
+use crate::{unfinished, why::why};
 
 /// Most names of one listing; a directory with more is refused as [`Why::Invalid`].
 const MOST: usize = 1_000_000;
@@ -44,7 +44,7 @@ pub(super) struct Entry<'n> {
 }
 
 impl Names {
-    /// Reads all names but `.` and `..`; those that begin with a dot only if `hidden`.
+    /// Reads all names but `.` and `..`, and those of uploads under way; those that begin with a dot only if `hidden`.
     pub(super) fn read(directory: &OwnedFd, hidden: bool) -> Result<Self, Why> {
         let mut names = Names { bytes: Vec::new(), entries: Vec::new() };
         let mut batch = Vec::with_capacity(BATCH);
@@ -54,6 +54,7 @@ impl Names {
             let name = entry.file_name();
             let skipped = match name.to_bytes() {
                 b"." | b".." => true,
+                upload if unfinished::is_name(upload) => true,
                 other => !hidden && other.first() == Some(&b'.'),
             };
             if !skipped {
