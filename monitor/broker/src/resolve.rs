@@ -129,9 +129,14 @@ impl Root {
 impl Place<'_> {
     /// Opens a name of this directory, which must be one component; a link there is not followed.
     pub(crate) fn open(&self, name: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
-        openat2(&self.directory, name, flags, mode, BENEATH | ResolveFlags::NO_SYMLINKS)
+        open_in(&self.directory, name, flags, mode)
     }
+}
+
+/// The same for a directory that is open.
+pub(crate) fn open_in(directory: &OwnedFd, name: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+    openat2(directory, name, flags, mode, BENEATH | ResolveFlags::NO_SYMLINKS)
 }
 
 /// Opens a directory to read that there is only a handle on.

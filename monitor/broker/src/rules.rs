@@ -48,7 +48,7 @@ fn made(op: &Op) -> Option<&VirtPath> {
     }
 }
 
-/// The verdict. The names of uploads under way are nobody's to give, for they are not listed.
+/// The verdict. The names of uploads under way are nobody's to give, for they are not listed, and removed when met.
 pub(crate) fn check(op: &Op, held: Permissions) -> Result<(), Why> {
     let name = made(op).and_then(|path| path.as_bytes().rsplit(|&b| b == b'/').next());
     if name.is_some_and(unfinished::is_name) {

@@ -2,14 +2,14 @@
 //!
 //! Reads from: worker (hostile), which names an upload by the number it was given on this link, and can do no more to it than
 //! publish it once or have it removed. When the link ends, for whatever reason, what was not published is removed; only a
-//! broker that is killed leaves its hidden files behind. Not here: their names (unfinished.rs).
+//! broker that is killed leaves its hidden files behind. Not here: their names, and what becomes of those (unfinished.rs).
 
 use std::{collections::HashMap, num::NonZeroU32, os::fd::OwnedFd};
 
 use ipc::link::worker_broker::Why;
 use rustix::{
     fs::{AtFlags, RenameFlags, fsync, linkat, renameat_with, unlinkat},
-    io::Errno,
+    io::{Errno, fcntl_dupfd_cloexec},
 };
 
 use crate::{resolve::Place, unfinished, why::why};
@@ -31,6 +31,8 @@ struct Upload {
     directory: OwnedFd,
     hidden: Vec<u8>,
     name: Vec<u8>,
+    /// Holds the lock (unfinished.rs), also when the worker has closed its descriptor.
+    file: OwnedFd,
 }
 
 impl Upload {
@@ -73,10 +75,12 @@ impl Staged {
         }
         for _ in 0..NAMES {
             let hidden = unfinished::new_name(place.name)?;
-            match make(&place, &hidden) {
+            match make(&place, &hidden).and_then(|file| unfinished::hold(&file).map(|()| file)) {
                 Ok(file) => {
                     let name = place.name.to_vec();
-                    self.uploads.insert(number, Upload { directory: place.directory, hidden, name });
+                    let upload = Upload { directory: place.directory, hidden, name, file };
+                    let file = fcntl_dupfd_cloexec(&upload.file, 3).map_err(why)?;
+                    self.uploads.insert(number, upload);
                     self.last = number.get();
                     return Ok((number, file));
                 }

@@ -147,7 +147,7 @@ fn an_upload_that_is_cut_is_never_published_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_killed_broker_publishes_nothing_and_leaves_its_hidden_file() {
+fn a_killed_broker_publishes_nothing_and_leaves_its_hidden_file_to_the_next_listing() {
     let Some(daemon) = daemon("a killed broker") else { return };
     let content = tree::content(300_000, 5);
     let (mut client, mut connection) = begun(&daemon, &content);
@@ -159,6 +159,9 @@ fn a_killed_broker_publishes_nothing_and_leaves_its_hidden_file() {
     client.expect_reply(&[421]);
     let left = names(&daemon.home("alice", ""));
     assert!(left.len() == 1 && left[0].starts_with(".f.caisson-"), "{left:?}");
+    let mut next = daemon.login("alice");
+    assert_eq!(next.list("NLST"), [""; 0]);
+    settles(&daemon.home("alice", ""), &[]);
     daemon.login("alice").stored("STOR f", &content);
     assert!(fs::read(daemon.home("alice", "f")).expect("read") == content);
 }
@@ -226,6 +229,62 @@ fn nobody_gives_a_file_the_name_of_an_upload_under_way() {
     }
     client.stored("STOR .f.caisson-0123abcde", b"not one of these");
     settles(&daemon.home("alice", ""), &[".f.caisson-0123abcde", "f"]);
+}
+
+#[test]
+fn what_a_crash_has_left_goes_when_it_is_met_and_uploads_under_way_stay() {
+    let Some(daemon) = daemon("leftovers") else { return };
+    let home = daemon.home("alice", "");
+    let content = tree::content(100_000, 12);
+    for line in ["NLST", "LIST -a", "MLSD"] {
+        daemon.put("alice", ".old.caisson-0123abcd", b"left");
+        let (mut client, mut connection) = begun(&daemon, &content[..50_000]);
+        daemon.login("alice").list(line);
+        assert!(!names(&home).contains(&".old.caisson-0123abcd".to_owned()), "{line}");
+        connection.write_all(&content[50_000..]).expect("send");
+        drop(connection);
+        client.expect_reply(&[226]);
+        assert!(fs::read(home.join("f")).expect("read") == content);
+    }
+    // Neither another's file, nor what is no file, nor what is called almost so.
+    fs::write(home.join(".theirs.caisson-00000000"), b"x").expect("write");
+    symlink("f", home.join(".l.caisson-00000000")).expect("symlink");
+    daemon.mkdir("alice", ".d.caisson-00000000");
+    for name in [".x.caisson-0000000", ".x.caisson-0000000g", "x.caisson-00000000", ".caisson-00000000"] {
+        daemon.put("alice", name, b"x");
+    }
+    let before = names(&home);
+    let mut client = daemon.login("alice");
+    client.list("MLSD");
+    assert_eq!(names(&home), before);
+    // Whoever removes a directory has not seen them.
+    daemon.mkdir("alice", "d");
+    daemon.put("alice", "d/.old.caisson-0123abcd", b"left");
+    client.expect("RMD d", &[250]);
+    daemon.mkdir("alice", "d");
+    daemon.put("alice", "d/g", b"kept");
+    client.refused("RMD d");
+    client.expect("DELE d/g", &[250]);
+    let mut connection = client.passive();
+    client.expect("STOR d/g", &[150]);
+    connection.write_all(b"x").expect("send");
+    daemon.login("alice").refused("RMD d");
+    drop(connection);
+    client.expect_reply(&[226]);
+}
+
+#[test]
+fn who_may_write_nothing_removes_nothing_by_listing() {
+    if !root_or_skip("leftovers and permissions") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("atomic_uploads = true");
+    site.account_mut("alice").permissions = Some(vec!["read", "list", "delete", "rmdir"]);
+    let daemon = Daemon::start(site);
+    daemon.put("alice", ".old.caisson-0123abcd", b"left");
+    daemon.login("alice").list("MLSD");
+    assert_eq!(names(&daemon.home("alice", "")), [".old.caisson-0123abcd"]);
 }
 
 #[test]
