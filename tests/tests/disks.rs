@@ -247,3 +247,45 @@ fn with_sync_uploads_the_disk_has_a_file_before_it_is_acknowledged() {
         client.in_step();
     }
 }
+
+#[test]
+fn a_home_on_a_disk_that_is_gone_keeps_out_its_own_account_alone() {
+    if !root_or_skip("a home on a disk that is gone") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("login_timeout_secs = 8");
+    let account = site.account_mut("alice");
+    let mount = account.home.clone();
+    account.home = mount.join("home");
+    let Some(slow) = Slow::new(&mount, account.uid) else { return };
+    slow.put("home", b"no directory");
+    let mut daemon = Daemon::start(site);
+    let gone = slow.gone();
+    let mut alice = daemon.connect();
+    alice.expect("USER alice", &[331]);
+    alice.send("PASS correct horse");
+    beside(&daemon, || {
+        let refusal = alice.reply();
+        assert!(refusal.is(4) || refusal.is(5), "{refusal:?}");
+    });
+    // Nor is there one process more for each who tries.
+    for _ in 0..3 {
+        let mut again = daemon.connect();
+        again.ask("USER alice");
+        let refusal = again.ask("PASS correct horse");
+        assert!(refusal.is(4) || refusal.is(5), "{refusal:?}");
+    }
+    daemon.logged(&["broker alice", "did not start"]);
+    assert!(daemon.brokers().len() <= 2, "{:?}", daemon.brokers());
+    drop(gone);
+    until("no broker of alice is left", || (daemon.brokers().len() <= 1).then_some(()));
+    let refusal = {
+        let mut again = daemon.connect();
+        again.ask("USER alice");
+        again.ask("PASS correct horse")
+    };
+    assert!(refusal.is(4) || refusal.is(5), "{refusal:?}");
+    daemon.logged(&["broker alice", "home", "Not a directory"]);
+    assert_eq!(daemon.stop().code(), Some(0));
+}
