@@ -12,6 +12,7 @@ use std::{
 };
 
 use e2e::{Daemon, Site, ftp::Client, root_or_skip, slow::Slow, tree, until};
+use nix::sys::signal::Signal;
 
 /// What no answer on a quiet session takes beside a slow disk: the disk takes longer than that for one page.
 const PROMPT: Duration = Duration::from_millis(250);
@@ -288,4 +289,20 @@ fn a_home_on_a_disk_that_is_gone_keeps_out_its_own_account_alone() {
     assert!(refusal.is(4) || refusal.is(5), "{refusal:?}");
     daemon.logged(&["broker alice", "home", "Not a directory"]);
     assert_eq!(daemon.stop().code(), Some(0));
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_process_that_a_disk_keeps_from_dying() {
+    let Some((slow, mut daemon)) = slow("a stop beside a disk that hangs", &[]) else { return };
+    let (_client, mut connection) = begun(&daemon, "STOR f");
+    slow.holds(true);
+    connection.write_all(&tree::content(300_000, 8)).expect("send");
+    thread::sleep(SLOW);
+    daemon.signal(Signal::SIGTERM);
+    until("it says so", || daemon.log().contains("left behind what SIGKILL does not end").then_some(()));
+    until("the monitor has ended", || (!daemon.monitor.is_alive()).then_some(()));
+    // Whoever starts it again finds its port free.
+    std::net::TcpListener::bind(daemon.address()).expect("the port is free");
+    slow.holds(false);
+    assert_eq!(daemon.wait().code(), Some(0));
 }
