@@ -58,7 +58,8 @@ pub enum FromBroker {
 }
 
 impl Record for ToBroker {
-    const CAP: usize = 2 * 4096 + SETTINGS;
+    // `Start` holds two paths: the home, and one among the settings.
+    const CAP: usize = 4096 + SETTINGS;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             ToBroker::AddWorker(_) => ONE,
