@@ -252,7 +252,7 @@ fn answers() -> Vec<worker_broker::Answer> {
         size: 1,
         created: true,
         name: Some(Blob::new(&[b'n'; 255]).unwrap()),
-        storage: Storage::Disk { cached: u64::MAX },
+        storage: Storage { device: u64::MAX, medium: Medium::Disk { cached: u64::MAX } },
         staged: Some(NonZeroU32::MAX),
     };
     [
@@ -262,7 +262,7 @@ fn answers() -> Vec<worker_broker::Answer> {
         Ok(Done::Listing(9)),
         Ok(Done::Line(Blob::new(&[b'l'; 5000]).unwrap())),
         Ok(Done::Space(u64::MAX)),
-        Ok(Done::Copying(u64::MAX)),
+        Ok(Done::Copying { bytes: u64::MAX, devices: (u64::MAX, 0) }),
         Err(Why::Io(-1)),
     ]
     .into_iter()
