@@ -222,7 +222,12 @@ fn asks() -> Vec<worker_broker::Ask> {
         Op::OpenWrite { path: long.clone(), mode: WriteMode::At(u64::MAX), umask: u16::MAX },
         Op::Stat(path("a")),
         Op::ChangeDir(path("a")),
-        Op::List { path: path("a"), form: Form::Facts(Facts::EVERY), hidden: true },
+        Op::List {
+            path: long.clone(),
+            form: Form::Facts(Facts::EVERY),
+            hidden: true,
+            written: Blob::cut(&[b'w'; 5000]),
+        },
         Op::Facts { path: path("a"), facts: Facts::EVERY },
         Op::MakeDir(path("a"), 0o077),
         Op::RemoveDir(path("a")),

@@ -49,6 +49,9 @@ pub enum Op {
         form: Form,
         /// Names that begin with a dot as well (`-a`).
         hidden: bool,
+        /// What the client wrote for `path`. If nothing has that name, `*`, `?` and `[...]` in its last component are
+        /// wildcards. Empty: it wrote nothing, or wildcards are not wanted.
+        written: Blob<{ VirtPath::MAX }>,
     },
     /// One line of [`Form::Facts`] about the path itself, without CR LF and leading space (MLST). Answer:
     /// [`Done::Line`].

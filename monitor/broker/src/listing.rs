@@ -11,6 +11,7 @@ mod long;
 mod meta;
 mod names;
 mod output;
+mod pattern;
 mod text;
 
 use std::os::fd::OwnedFd;
@@ -19,10 +20,10 @@ use ipc::{
     link::worker_broker::{Facts, Form, Why},
     types::VirtPath,
 };
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode, OFlags};
 
 pub(crate) use self::{ahead::Ahead, meta::Meta, output::Output};
-use self::{facts::FactsLine, long::LongLine, names::Names};
+use self::{facts::FactsLine, long::LongLine, names::Names, pattern::Pattern};
 use crate::{account::Account, why::why};
 
 /// Lists an open directory; `path` is where it was found.
@@ -36,23 +37,46 @@ pub(crate) fn directory(
     // RFC 3659 knows no hidden files.
     let mut names = Names::read(directory, hidden || matches!(form, Form::Facts(_)))?;
     names.sort();
-    let mut out = Output::new()?;
     match form {
-        Form::Names => {
-            for entry in names.iter() {
-                text::push_name(out.line(), entry.name.to_bytes());
-                out.end_line()?;
-            }
-        }
-        Form::Long => {
-            let mut line = LongLine::new(account);
-            account.ahead.each(directory, names, |entry, meta| {
-                line.write(out.line(), meta, directory, entry.name);
-                out.end_line()
-            })?;
-        }
-        Form::Facts(facts) => FactsLine::new(account, facts).directory(&mut out, directory, path, names)?,
+        Form::Names => plain(&names),
+        Form::Long => long(account, directory, names),
+        Form::Facts(facts) => FactsLine::new(account, facts).directory(directory, path, names),
     }
+}
+
+/// Lists the entries of the directory of `path` that its last component matches, themselves, links not followed.
+pub(crate) fn matching(account: &Account, path: &VirtPath, form: Form) -> Result<Output, Why> {
+    let (parent, last) = path.split().ok_or(Why::NotFound)?;
+    let pattern = Pattern::new(last).ok_or(Why::NotFound)?;
+    let directory = account.root.open(parent.as_bytes(), READ, Mode::empty()).map_err(why)?;
+    let mut names = Names::read(&directory, true)?.matching(pattern);
+    if names.is_empty() {
+        return Err(Why::NotFound);
+    }
+    names.sort();
+    match form {
+        Form::Long => long(account, &directory, names),
+        Form::Names | Form::Facts(_) => plain(&names),
+    }
+}
+
+/// The names alone.
+fn plain(names: &Names) -> Result<Output, Why> {
+    let mut out = Output::new()?;
+    for entry in names.iter() {
+        text::push_name(out.line(), entry.name.to_bytes());
+        out.end_line()?;
+    }
+    Ok(out)
+}
+
+/// Lines like those of `ls -l`.
+fn long(account: &Account, directory: &OwnedFd, names: Names) -> Result<Output, Why> {
+    let (mut out, mut line) = (Output::new()?, LongLine::new(account));
+    account.ahead.each(directory, names, |entry, meta| {
+        line.write(out.line(), meta, directory, entry.name);
+        out.end_line()
+    })?;
     Ok(out)
 }
 
@@ -76,6 +100,9 @@ pub(crate) fn facts_of(account: &Account, path: &VirtPath, facts: Facts) -> Resu
     FactsLine::new(account, facts).path(&mut line, path)?;
     Ok(line)
 }
+
+/// How a directory is opened to be listed.
+pub(crate) const READ: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK);
 
 /// The first letter of a mode in `ls -l`.
 fn letter(kind: FileType) -> u8 {

@@ -4,7 +4,7 @@
 
 use ipc::{
     link::worker_broker::{Done, Form, Op, Why},
-    types::VirtPath,
+    types::{Blob, VirtPath},
 };
 
 use super::list;
@@ -21,7 +21,7 @@ pub(in crate::ftp) fn run(ready: Ready, arg: &[u8], cx: &Context<'_>, out: &mut 
     }
     let (options, rest) = list::options(arg);
     let Some(path) = list::path(&ready, rest, out) else { return State::Ready(ready) };
-    let op = Op::List { path: path.clone(), form: Form::Long, hidden: options.hidden };
+    let op = Op::List { path: path.clone(), form: Form::Long, hidden: options.hidden, written: Blob::default() };
     ready.ask(op, Asked::about("STAT", path, done), out)
 }
 
