@@ -255,7 +255,7 @@ fn answers() -> Vec<worker_broker::Answer> {
     let opened = Opened {
         size: 1,
         created: true,
-        name: Some(Blob::new(&[b'n'; 255]).unwrap()),
+        chosen: Some(path(&format!("/{}", "x".repeat(254) + "/").repeat(17)[..VirtPath::MAX - 1])),
         storage: Storage::Disk { cached: u64::MAX },
         staged: Some(NonZeroU32::MAX),
     };

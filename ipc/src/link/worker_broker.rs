@@ -49,8 +49,9 @@ pub enum Op {
         form: Form,
         /// Names that begin with a dot as well (`-a`).
         hidden: bool,
-        /// What the client wrote for `path`. If nothing has that name, `*`, `?` and `[...]` in its last component are
-        /// wildcards. Empty: it wrote nothing, or wildcards are not wanted.
+        /// What the client wrote for `path`: names in [`Form::Names`] begin with it, so that they can be used as they are
+        /// (RFC 1123 4.1.2.7). If nothing has that name, `*`, `?` and `[...]` in its last component are wildcards. Empty: it
+        /// wrote nothing, or wants neither.
         written: Blob<{ VirtPath::MAX }>,
     },
     /// One line of [`Form::Facts`] about the path itself, without CR LF and leading space (MLST). Answer:
@@ -229,8 +230,8 @@ pub struct Opened {
     pub size: u64,
     /// Whether it was made by this operation.
     pub created: bool,
-    /// The name chosen, for [`WriteMode::Unique`].
-    pub name: Option<Blob<255>>,
+    /// What it is called, for [`WriteMode::Unique`].
+    pub chosen: Option<VirtPath>,
     /// What its bytes are kept on.
     pub storage: Storage,
     /// An upload under a hidden name, until [`Op::Publish`]: how it is called on this link.

@@ -26,26 +26,30 @@ pub(crate) use self::{ahead::Ahead, meta::Meta, output::Output};
 use self::{facts::FactsLine, long::LongLine, names::Names, pattern::Pattern};
 use crate::{account::Account, why::why};
 
-/// Lists an open directory; `path` is where it was found.
+/// Lists an open directory; `path` is where it was found, and `written` how the client called it.
 pub(crate) fn directory(
     account: &Account,
     directory: &OwnedFd,
     path: &VirtPath,
     form: Form,
     hidden: bool,
+    written: &[u8],
 ) -> Result<Output, Why> {
     // RFC 3659 knows no hidden files.
     let mut names = Names::read(directory, hidden || matches!(form, Form::Facts(_)))?;
     names.sort();
     match form {
-        Form::Names => plain(&names),
+        Form::Names => match written {
+            b"" => plain(&names, b""),
+            written => plain(&names, &[written.strip_suffix(b"/").unwrap_or(written), b"/"].concat()),
+        },
         Form::Long => long(account, directory, names),
         Form::Facts(facts) => FactsLine::new(account, facts).directory(directory, path, names),
     }
 }
 
 /// Lists the entries of the directory of `path` that its last component matches, themselves, links not followed.
-pub(crate) fn matching(account: &Account, path: &VirtPath, form: Form) -> Result<Output, Why> {
+pub(crate) fn matching(account: &Account, path: &VirtPath, form: Form, written: &[u8]) -> Result<Output, Why> {
     let (parent, last) = path.split().ok_or(Why::NotFound)?;
     let pattern = Pattern::new(last).ok_or(Why::NotFound)?;
     let directory = account.root.open(parent.as_bytes(), READ, Mode::empty()).map_err(why)?;
@@ -56,14 +60,19 @@ pub(crate) fn matching(account: &Account, path: &VirtPath, form: Form) -> Result
     names.sort();
     match form {
         Form::Long => long(account, &directory, names),
-        Form::Names | Form::Facts(_) => plain(&names),
+        Form::Names | Form::Facts(_) => match written.strip_suffix(last) {
+            Some(before) => plain(&names, before),
+            // Written with something behind the name (`d/*/.`): as it comes to, then.
+            None => plain(&names, &[parent.as_bytes().strip_suffix(b"/").unwrap_or(parent.as_bytes()), b"/"].concat()),
+        },
     }
 }
 
-/// The names alone.
-fn plain(names: &Names) -> Result<Output, Why> {
+/// The names alone, each with what makes it a path of the client's.
+fn plain(names: &Names, before: &[u8]) -> Result<Output, Why> {
     let mut out = Output::new()?;
     for entry in names.iter() {
+        text::push_name(out.line(), before);
         text::push_name(out.line(), entry.name.to_bytes());
         out.end_line()?;
     }
@@ -81,14 +90,15 @@ fn long(account: &Account, directory: &OwnedFd, names: Names) -> Result<Output, 
 }
 
 /// Lists one name that is no directory: a line about the name itself, links not followed.
-pub(crate) fn single(account: &Account, path: &VirtPath, form: Form) -> Result<Output, Why> {
+pub(crate) fn single(account: &Account, path: &VirtPath, form: Form, written: &[u8]) -> Result<Output, Why> {
     let place = account.root.place(path)?;
     let name = std::ffi::CString::new(place.name).map_err(|_| Why::Invalid)?;
     let meta = Meta::of_name(&place.directory, &name).map_err(why)?;
     let mut out = Output::new()?;
     match form {
         Form::Long => LongLine::new(account).write(out.line(), &meta, &place.directory, &name),
-        Form::Names | Form::Facts(_) => text::push_name(out.line(), place.name),
+        Form::Names | Form::Facts(_) if written.is_empty() => text::push_name(out.line(), place.name),
+        Form::Names | Form::Facts(_) => text::push_name(out.line(), written),
     }
     out.end_line()?;
     Ok(out)

@@ -88,16 +88,25 @@ fn stou_never_touches_what_is_there_and_tells_the_name() {
     let Some(daemon) = daemon("STOU") else { return };
     daemon.put("alice", "f", b"old");
     let mut client = daemon.login("alice");
+    daemon.mkdir("alice", "d");
     let mut names = Vec::new();
-    for content in [b"first", b"secnd"] {
+    for (line, content, before) in [
+        ("STOU", b"first", "stou."),
+        ("STOU", b"secnd", "stou."),
+        ("STOU f", b"third", "f."),
+        ("STOU d/f", b"forth", "d/f"),
+        ("STOU /d/f", b"fifth", "d/f."),
+        ("STOU d", b"sixth", "d/stou."),
+    ] {
         let mut connection = client.passive();
-        let begun = client.expect("STOU", &[150, 125]);
-        // RFC 1123 4.1.2.9: `FILE: name`.
+        let begun = client.expect(line, &[150, 125]);
+        // RFC 1123 4.1.2.9: `FILE: pppp`, where pppp is the path.
         let text = begun.text();
         let name = text.split_once("FILE: ").expect("FILE: in the preliminary reply").1.trim().to_owned();
         connection.write_all(content).expect("send");
         drop(connection);
         client.expect_reply(&[226, 250]);
+        assert!(name.starts_with(before), "{line}: {name}");
         assert_eq!(client.fetch(format!("RETR {name}")), content);
         names.push(name);
     }

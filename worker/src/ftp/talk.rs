@@ -5,7 +5,7 @@ use ipc::{
         settings::FtpSettings,
         worker_broker::{Attrs, Done, Kind, Op, Opened, Storage, Why},
     },
-    types::{Blob, BrokerId, Port, SessionId},
+    types::{Blob, BrokerId, Port, SessionId, VirtPath},
 };
 
 use super::{
@@ -110,12 +110,12 @@ fn answer(op: &Op) -> Result<Done, Why> {
     let stat = Done::Stat(Attrs { kind: Kind::File, size: 5, modified: 0, mode: 0o644 });
     Ok(match op {
         Op::OpenRead(_) => {
-            Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::Memory, staged: None })
+            Done::Opened(Opened { size: 5, created: false, chosen: None, storage: Storage::Memory, staged: None })
         }
         Op::OpenWrite { .. } => Done::Opened(Opened {
             size: 0,
             created: true,
-            name: Some(Blob::cut(b"x\r\n")),
+            chosen: VirtPath::root().join(b"x\r\n").ok(),
             storage: Storage::Memory,
             staged: None,
         }),

@@ -294,7 +294,7 @@ impl Worker {
         let mut contents = Vec::new();
         fs::File::from(fd.unwrap()).read_to_end(&mut contents).unwrap();
         assert!(
-            matches!(done, Done::Opened(Opened { size, created: false, name: None, .. }) if size == contents.len() as u64)
+            matches!(done, Done::Opened(Opened { size, created: false, chosen: None, .. }) if size == contents.len() as u64)
         );
         Ok(contents)
     }

@@ -70,8 +70,14 @@ pub(in crate::ftp) fn options(arg: &[u8]) -> (Options, &[u8]) {
 fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>, out: &mut Out) -> State {
     match answer {
         Ok(Done::Listing(bytes)) => {
-            let transfer =
-                Transfer { verb: asked.verb, path: asked.path, name: None, started: cx.now, file: false, staged: None };
+            let transfer = Transfer {
+                verb: asked.verb,
+                path: asked.path,
+                chosen: None,
+                started: cx.now,
+                file: false,
+                staged: None,
+            };
             // A listing has CR LF lines already, whatever the TYPE.
             let order = Move::Send { from: 0, to: bytes, text: false, storage: Storage::Memory };
             moving::begin(ready, transfer, order, out)
