@@ -48,6 +48,38 @@ fn after_too_many_failures_the_server_closes() {
 }
 
 #[test]
+fn the_security_framework_is_there_and_offers_no_mechanism() {
+    let Some(daemon) = daemon("RFC 2228") else { return };
+    let mut client = daemon.connect();
+    for logged_in in [false, true] {
+        if logged_in {
+            client.login("alice", "correct horse");
+        }
+        // RFC 2228 3: what to answer before a successful AUTH, of which there is none.
+        for (line, code) in [
+            ("AUTH", 501),
+            ("AUTH TLS", 504),
+            ("auth tls-p", 504),
+            ("AUTH GSSAPI", 504),
+            ("ADAT YWJj", 503),
+            ("PBSZ 0", 503),
+            ("PROT P", 503),
+            ("prot c", 503),
+            ("CCC", 533),
+            ("MIC Tk9PUA==", 503),
+            ("CONF Tk9PUA==", 503),
+            ("ENC Tk9PUA==", 503),
+        ] {
+            client.expect(line, &[code]);
+        }
+        let feat = client.expect("FEAT", &[211]).inner().join("\n");
+        assert!(["AUTH", "PBSZ", "PROT", "CCC"].iter().all(|verb| !feat.contains(verb)), "{feat}");
+        client.in_step();
+    }
+    assert_eq!(client.pwd(), b"/", "still logged in");
+}
+
+#[test]
 fn before_login_only_the_door_answers() {
     let Some(daemon) = daemon("before login") else { return };
     let mut client = daemon.connect();
