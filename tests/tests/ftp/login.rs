@@ -80,6 +80,34 @@ fn the_security_framework_is_there_and_offers_no_mechanism() {
 }
 
 #[test]
+fn user_leaves_type_mode_and_structure_as_they_are_and_rein_resets_them() {
+    let Some(daemon) = daemon("transfer parameters") else { return };
+    for account in ["alice", "bob"] {
+        daemon.put(account, "f", b"1\n2\n");
+    }
+    let mut client = daemon.connect();
+    let log_in = |client: &mut Client, name: &str, password: &str| {
+        client.expect(format!("USER {name}"), &[331]);
+        client.expect(format!("PASS {password}"), &[230]);
+    };
+    log_in(&mut client, "alice", "correct horse");
+    // RFC 959 4.1.1 and 5.1: ASCII by default, and USER changes no transfer parameter.
+    assert_eq!(client.fetch("RETR f"), b"1\r\n2\r\n");
+    client.expect("TYPE I", &[200]);
+    log_in(&mut client, "bob", "battery staple");
+    assert_eq!(client.fetch("RETR f"), b"1\n2\n");
+    client.expect("USER alice", &[331]);
+    client.expect("PASS wrong", &[530]);
+    client.expect("USER nobody", &[331]);
+    log_in(&mut client, "alice", "correct horse");
+    assert_eq!(client.fetch("RETR f"), b"1\n2\n");
+    assert!(client.expect("STAT", &[211]).inner().contains(&" TYPE: Image, STRU: File, MODE: Stream".to_owned()));
+    client.expect("REIN", &[220]);
+    log_in(&mut client, "alice", "correct horse");
+    assert_eq!(client.fetch("RETR f"), b"1\r\n2\r\n");
+}
+
+#[test]
 fn before_login_only_the_door_answers() {
     let Some(daemon) = daemon("before login") else { return };
     let mut client = daemon.connect();
