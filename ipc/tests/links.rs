@@ -263,7 +263,7 @@ fn answers() -> Vec<worker_broker::Answer> {
         Ok(Done::Nothing),
         Ok(Done::Opened(opened)),
         Ok(Done::Stat(attrs)),
-        Ok(Done::Listing(9)),
+        Ok(Done::Listing { bytes: u64::MAX, directory: true }),
         Ok(Done::Line(Blob::new(&[b'l'; 5000]).unwrap())),
         Ok(Done::Space(u64::MAX)),
         Ok(Done::Copying(u64::MAX)),

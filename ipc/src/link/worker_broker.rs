@@ -213,8 +213,13 @@ pub enum Done {
     Opened(Opened),
     /// Attributes.
     Stat(Attrs),
-    /// One descriptor, a sealed memfd of this many bytes.
-    Listing(u64),
+    /// One descriptor, a sealed memfd.
+    Listing {
+        /// Its length in bytes.
+        bytes: u64,
+        /// It is about what is in a directory, not about a single name.
+        directory: bool,
+    },
     /// One line.
     Line(Blob<5000>),
     /// So many bytes.
@@ -317,7 +322,7 @@ impl Record for Answer {
     const CAP: usize = 5120;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self.outcome {
-            Ok(Done::Opened(_) | Done::Listing(_)) => ONE,
+            Ok(Done::Opened(_) | Done::Listing { .. }) => ONE,
             Ok(Done::Copying(_)) => TWO,
             Ok(Done::Nothing | Done::Stat(_) | Done::Line(_) | Done::Space(_)) | Err(_) => NONE,
         }

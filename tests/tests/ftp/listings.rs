@@ -68,6 +68,32 @@ fn what_nlst_gives_can_be_used_as_it_is() {
 }
 
 #[test]
+fn stat_tells_a_directory_by_212_and_a_file_by_213() {
+    let Some(daemon) = daemon("STAT of a path") else { return };
+    furnished(&daemon);
+    symlink("dir", daemon.home("alice", "to-dir")).expect("symlink");
+    symlink("nowhere", daemon.home("alice", "dangling")).expect("symlink");
+    let mut client = daemon.login("alice");
+    // RFC 959 4.2: 212 directory status, 213 file status.
+    for (line, code) in [
+        ("STAT /", 212),
+        ("STAT .", 212),
+        ("STAT -l", 212),
+        ("STAT empty", 212),
+        ("STAT to-dir", 212),
+        ("STAT file", 213),
+        ("STAT -l file", 213),
+        ("STAT dangling", 213),
+        ("STAT missing", 550),
+        ("STAT *", 550),
+        ("STAT", 211),
+    ] {
+        client.expect(line, &[code]);
+    }
+    client.in_step();
+}
+
+#[test]
 fn options_in_front_of_the_path_are_no_path() {
     let Some(daemon) = daemon("LIST options") else { return };
     furnished(&daemon);

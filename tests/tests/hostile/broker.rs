@@ -158,7 +158,7 @@ fn descriptors_give_no_more_than_was_asked() {
         hidden: true,
         written: Blob::default(),
     });
-    assert!(matches!(answer.outcome, Ok(Done::Listing(_))) && fds == 1, "{answer:?}");
+    assert!(matches!(answer.outcome, Ok(Done::Listing { .. })) && fds == 1, "{answer:?}");
     assert!(puppet.write(b"x").is_err(), "a listing is sealed");
     for op in [Op::OpenRead(path("/")), Op::OpenWrite { path: path("/"), mode: WriteMode::Replace, umask: 0 }] {
         let (answer, fds) = puppet.ask_broker(op);

@@ -88,7 +88,7 @@ pub const TABLE: &[Verb] = &[
     ready("HASH", "path", ____, Feature::Hash, cmd::hash::run),
     any  ("HELP", "[command]", Feature::None, cmd::help::run),
     any  ("HOST", "name", Feature::Line("HOST"), cmd::host::run),
-    any  ("LANG", "[EN]", Feature::None, cmd::lang::run),
+    any  ("LANG", "[EN[-subtags]]", Feature::None, cmd::lang::run),
     ready("LIST", "[-a] [path]", DATA, Feature::None, cmd::list::run),
     ready("MDTM", "path", ____, Feature::Line("MDTM"), cmd::mdtm::run),
     ready("MFCT", "YYYYMMDDHHMMSS path", ____, Feature::None, cmd::mfct::run),

@@ -122,7 +122,7 @@ fn answer(op: &Op) -> Result<Done, Why> {
         Op::Stat(_) | Op::SetModified(..) | Op::SetFacts { .. } | Op::SetTimes { .. } => stat,
         Op::Space(_) => Done::Space(1 << 40),
         Op::Copy { .. } => Done::Copying(5),
-        Op::List { .. } => Done::Listing(5),
+        Op::List { .. } => Done::Listing { bytes: 5, directory: true },
         Op::Facts { .. } => Done::Line(Blob::cut(b"type=file; \r\n230 x")),
         Op::RemoveDir(_) => return Err(Why::NotEmpty),
         Op::ChangeDir(_)
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn replies_of_several_lines_are_closed_by_their_own_code_only() {
         for (line, code) in [
-            ("STAT .", "213"),
+            ("STAT .", "212"),
             ("STAT", "211"),
             ("HELP", "214"),
             ("MLST", "250"),

@@ -49,7 +49,7 @@ fn who_connected_before_the_port_was_told_again_is_dropped() {
     assert_eq!(client.told("EPSV"), port);
     let mut data = client.dial(&port);
     client.send("NLST");
-    answer(&mut broker, Ok(Done::Listing(3)), &[&file(b"f\r\n")]);
+    answer(&mut broker, Ok(Done::Listing { bytes: 3, directory: true }), &[&file(b"f\r\n")]);
     let (mut got, mut nothing) = (String::new(), String::new());
     data.read_to_string(&mut got).unwrap();
     assert_eq!(got, "f\r\n");

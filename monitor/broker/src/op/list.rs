@@ -14,20 +14,22 @@ use super::Outcome;
 use crate::{account::Account, listing, why::why};
 
 pub(super) fn run(account: &Account, path: &VirtPath, form: Form, hidden: bool, written: &[u8]) -> Outcome {
-    let listing = match account.root.open(path.as_bytes(), listing::READ, Mode::empty()) {
-        Ok(directory) => listing::directory(account, &directory, path, form, hidden, written)?,
+    let (listing, directory) = match account.root.open(path.as_bytes(), listing::READ, Mode::empty()) {
+        Ok(opened) => (listing::directory(account, &opened, path, form, hidden, written)?, true),
         Err(errno) => match form {
             Form::Facts(_) => return Err(why(errno)),
             // No directory; or a link that leads nowhere, which can be shown all the same.
             Form::Long | Form::Names if matches!(errno, Errno::NOTDIR | Errno::NOENT | Errno::LOOP) => {
                 match listing::single(account, path, form, written) {
-                    Err(Why::NotFound) if !written.is_empty() => listing::matching(account, path, form, written)?,
-                    single => single?,
+                    Err(Why::NotFound) if !written.is_empty() => {
+                        (listing::matching(account, path, form, written)?, true)
+                    }
+                    single => (single?, false),
                 }
             }
             Form::Long | Form::Names => return Err(why(errno)),
         },
     };
     let (memfd, bytes) = listing.seal()?;
-    Ok((Done::Listing(bytes), vec![memfd]))
+    Ok((Done::Listing { bytes, directory }, vec![memfd]))
 }

@@ -69,7 +69,7 @@ pub(in crate::ftp) fn options(arg: &[u8]) -> (Options, &[u8]) {
 
 fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>, out: &mut Out) -> State {
     match answer {
-        Ok(Done::Listing(bytes)) => {
+        Ok(Done::Listing { bytes, .. }) => {
             let transfer = Transfer {
                 verb: asked.verb,
                 path: asked.path,

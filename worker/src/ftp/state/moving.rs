@@ -47,8 +47,8 @@ pub enum Phase {
     },
     /// The broker is asked.
     Asked(Asked),
-    /// The loop reads a listing (STAT).
-    Reading(VirtPath),
+    /// The loop reads a listing (STAT), for a reply with this code.
+    Reading(VirtPath, u16),
     /// Bytes move, or the data connection is waited for.
     Transfer(Transfer),
     /// A file is summed or copied.
@@ -156,7 +156,9 @@ impl Moving {
             (Phase::Listening { extended }, Event::Listening(port)) => {
                 cmd::epsv::listening(ready, extended, port, cx, out)
             }
-            (Phase::Reading(path), Event::Listing(text)) => cmd::stat::listing(ready, &path, text.as_deref(), out),
+            (Phase::Reading(path, code), Event::Listing(text)) => {
+                cmd::stat::listing(ready, &path, code, text.as_deref(), out)
+            }
             (Phase::Transfer(transfer), Event::Ended(ending)) => on_ended(ready, transfer, lost, ending, cx, out),
             (Phase::Publishing(transfer, ending), Event::Answer(answer)) => {
                 State::Ready(published(ready, &transfer, ending, answer, cx, out))
