@@ -1,7 +1,7 @@
 //! Listings: the lines of LIST, NLST, MLSD and MLST, made where the files are and handed over as a sealed memfd.
 //!
 //! Reads from: the file system, whose names and link targets are other people's bytes. CR and LF in them are shown as `?`,
-//! so that no name forges a line. Memory is bounded: names are kept (for sorting), lines are written out in pieces.
+//! so that no name forges a line; all other bytes are kept, because clients send names back. Memory is bounded: names are kept (for sorting), lines are written out in pieces.
 //! Not here: whether the account may list (rules.rs), walking paths (resolve.rs).
 
 mod ahead;

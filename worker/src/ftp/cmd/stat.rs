@@ -70,7 +70,7 @@ pub(in crate::ftp) fn listing(ready: Ready, path: &VirtPath, code: u16, text: Op
                     out.inner(line);
                 }
             }
-            out.reply_parts(code, &[Part::Text("End of "), Part::Name(path.as_bytes())]);
+            out.reply_parts(code, &[Part::Text("End of "), Part::Shown(path.as_bytes())]);
         }
     }
     State::Ready(ready)

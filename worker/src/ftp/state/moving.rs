@@ -242,7 +242,7 @@ fn published(
 pub fn begin(ready: Ready, transfer: Transfer, order: Move, out: &mut Out) -> State {
     match (&transfer.chosen, order) {
         // RFC 1123 4.1.2.9: exactly this form.
-        (Some(path), _) => out.reply_parts(150, &[Part::Text("FILE: "), Part::Name(path.seen_from(&ready.cwd))]),
+        (Some(path), _) => out.reply_parts(150, &[Part::Text("FILE: "), Part::Path(path.seen_from(&ready.cwd))]),
         (None, Move::Send { from, to, .. }) => {
             out.reply_fmt(150, format_args!("Opening data connection ({} bytes).", to.saturating_sub(from)));
         }
@@ -269,7 +269,7 @@ pub fn refused(asked: &Asked, why: Why, out: &mut Out) {
 fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, out: &mut Out) -> Ready {
     match (ending.how, &transfer.chosen) {
         (How::Complete, Some(path)) => {
-            out.reply_parts(226, &[Part::Text("Stored as "), Part::Name(path.seen_from(&ready.cwd))]);
+            out.reply_parts(226, &[Part::Text("Stored as "), Part::Shown(path.seen_from(&ready.cwd))]);
         }
         (How::Complete, None) => out.reply(226, "Transfer complete."),
         (How::NoConnection, _) => out.reply(425, "No data connection."),
