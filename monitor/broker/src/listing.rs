@@ -36,7 +36,7 @@ pub(crate) fn directory(
     written: &[u8],
 ) -> Result<Output, Why> {
     // RFC 3659 knows no hidden files.
-    let mut names = Names::read(directory, hidden || matches!(form, Form::Facts(_)))?;
+    let mut names = Names::read(account, directory, hidden || matches!(form, Form::Facts(_)))?;
     names.sort();
     match form {
         Form::Names => match written {
@@ -53,7 +53,7 @@ pub(crate) fn matching(account: &Account, path: &VirtPath, form: Form, written: 
     let (parent, last) = path.split().ok_or(Why::NotFound)?;
     let pattern = Pattern::new(last).ok_or(Why::NotFound)?;
     let directory = account.root.open(parent.as_bytes(), READ, Mode::empty()).map_err(why)?;
-    let mut names = Names::read(&directory, true)?.matching(pattern);
+    let mut names = Names::read(account, &directory, true)?.matching(pattern);
     if names.is_empty() {
         return Err(Why::NotFound);
     }
