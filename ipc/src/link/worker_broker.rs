@@ -49,6 +49,10 @@ pub enum Op {
         form: Form,
         /// Names that begin with a dot as well (`-a`).
         hidden: bool,
+        /// What the client wrote for `path`: names in [`Form::Names`] begin with it, so that they can be used as they are
+        /// (RFC 1123 4.1.2.7). If nothing has that name, `*`, `?` and `[...]` in its last component are wildcards. Empty: it
+        /// wrote nothing, or wants neither.
+        written: Blob<{ VirtPath::MAX }>,
     },
     /// One line of [`Form::Facts`] about the path itself, without CR LF and leading space (MLST). Answer:
     /// [`Done::Line`].
@@ -209,8 +213,13 @@ pub enum Done {
     Opened(Opened),
     /// Attributes.
     Stat(Attrs),
-    /// One descriptor, a sealed memfd of this many bytes.
-    Listing(u64),
+    /// One descriptor, a sealed memfd.
+    Listing {
+        /// Its length in bytes.
+        bytes: u64,
+        /// It is about what is in a directory, not about a single name.
+        directory: bool,
+    },
     /// One line.
     Line(Blob<5000>),
     /// So many bytes.
@@ -231,8 +240,8 @@ pub struct Opened {
     pub size: u64,
     /// Whether it was made by this operation.
     pub created: bool,
-    /// The name chosen, for [`WriteMode::Unique`].
-    pub name: Option<Blob<255>>,
+    /// What it is called, for [`WriteMode::Unique`].
+    pub chosen: Option<VirtPath>,
     /// What its bytes are kept on.
     pub storage: Storage,
     /// An upload under a hidden name, until [`Op::Publish`]: how it is called on this link.
@@ -332,7 +341,7 @@ impl Record for Answer {
     const CAP: usize = 5120;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self.outcome {
-            Ok(Done::Opened(_) | Done::Listing(_)) => ONE,
+            Ok(Done::Opened(_) | Done::Listing { .. }) => ONE,
             Ok(Done::Copying { .. }) => TWO,
             Ok(Done::Nothing | Done::Stat(_) | Done::Line(_) | Done::Space(_)) | Err(_) => NONE,
         }

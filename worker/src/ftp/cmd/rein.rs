@@ -1,4 +1,4 @@
-//! REIN: back to where the connection began (RFC 959 4.1.1), before any HOST (RFC 7151 3).
+//! REIN: back to where the connection began (RFC 959 4.1.1), TYPE included, before any HOST (RFC 7151 3).
 
 use crate::ftp::{Context, Order, Out, State, state::NeedUser};
 
@@ -8,5 +8,5 @@ pub(in crate::ftp) fn run(state: State, _arg: &[u8], _cx: &Context<'_>, out: &mu
     out.order(Order::Logout);
     out.order(Order::Host(None));
     out.reply(220, "Ready for a new user.");
-    State::NeedUser(NeedUser { failures })
+    State::NeedUser(NeedUser { failures, ..NeedUser::default() })
 }

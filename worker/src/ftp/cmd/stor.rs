@@ -45,9 +45,9 @@ pub(in crate::ftp) fn open(verb: &'static str, ready: Ready, path: VirtPath, mod
 
 fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>, out: &mut Out) -> State {
     match answer {
-        Ok(Done::Opened(Opened { name, storage, staged, .. })) => {
+        Ok(Done::Opened(Opened { chosen, storage, staged, .. })) => {
             let order = Move::Receive { text: ready.text, storage, sync: cx.settings.sync_uploads };
-            let transfer = Transfer { verb: asked.verb, path: asked.path, name, started: cx.now, file: true, staged };
+            let transfer = Transfer { verb: asked.verb, path: asked.path, chosen, started: cx.now, file: true, staged };
             moving::begin(ready, transfer, order, out)
         }
         Ok(_) => super::strange(ready, &asked, out),
