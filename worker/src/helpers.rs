@@ -11,6 +11,7 @@
 mod lanes;
 
 use std::{
+    collections::{BTreeMap, btree_map::Entry},
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{
@@ -20,7 +21,7 @@ use std::{
     thread,
 };
 
-use ipc::link::settings::FtpSettings;
+use ipc::{link::settings::FtpSettings, types::BrokerId};
 use rustix::event::{EventfdFlags, eventfd};
 
 use self::lanes::Lanes;
@@ -36,8 +37,8 @@ pub const THREADS: usize = 8;
 const STACK: usize = 128 << 10;
 /// Most errands that wait. Every session has at most one, and its end leaves one more behind.
 const MOST_WAITING: usize = 16_384;
-/// With so many forgotten ones, which hold two descriptors each, no new ones are taken.
-const MOST_FORGOTTEN: usize = 1024;
+/// With so many forgotten ones of a broker, which hold two descriptors each, no new ones are taken for it.
+const MOST_FORGOTTEN: usize = 256;
 
 /// What a helper is to do.
 #[derive(Debug)]
@@ -93,6 +94,7 @@ impl Back {
 pub struct Ticket {
     /// No other has it.
     number: u64,
+    broker: BrokerId,
     given_up: Arc<AtomicBool>,
 }
 
@@ -150,8 +152,8 @@ struct Desk {
 #[derive(Debug)]
 pub struct Helpers {
     desk: Arc<Desk>,
-    /// Errands whose session has gone, or gave up, and that are not back: each holds descriptors.
-    forgotten: usize,
+    /// By broker: errands whose session has gone, or gave up, and that are not back. Each holds descriptors.
+    forgotten: BTreeMap<BrokerId, usize>,
 }
 
 impl Helpers {
@@ -172,7 +174,7 @@ impl Helpers {
             })?;
         }
         started.wait();
-        Ok(Helpers { desk, forgotten: 0 })
+        Ok(Helpers { desk, forgotten: BTreeMap::new() })
     }
 
     /// Readable, edge by edge, when errands are done.
@@ -184,9 +186,11 @@ impl Helpers {
     pub fn give(&mut self, session: usize, errand: Errand) -> Result<Ticket, Errand> {
         let given_up = Arc::<AtomicBool>::default();
         let mut lanes = lock(&self.desk.lanes);
-        if lanes.waiting() >= MOST_WAITING || self.forgotten >= MOST_FORGOTTEN && !matches!(errand, Errand::Close(_)) {
+        let forgotten = self.forgotten.get(&errand.lane().broker).copied().unwrap_or(0);
+        if lanes.waiting() >= MOST_WAITING || forgotten >= MOST_FORGOTTEN && !matches!(errand, Errand::Close(_)) {
             return Err(errand);
         }
+        let broker = errand.lane().broker;
         let number = lanes.push(errand.lane(), |number| Given {
             session,
             number: Number(number),
@@ -195,19 +199,25 @@ impl Helpers {
         });
         drop(lanes);
         self.desk.changed.notify_one();
-        Ok(Ticket { number, given_up })
+        Ok(Ticket { number, broker, given_up })
     }
 
     /// Nobody wants to hear of this errand any more.
     pub fn forget(&mut self, ticket: &Ticket) {
         ticket.give_up();
-        self.forgotten += 1;
+        *self.forgotten.entry(ticket.broker).or_default() += 1;
     }
 
     /// One of these is back.
     pub fn came_back_for_nobody(&mut self, back: Back) {
-        self.forgotten = self.forgotten.saturating_sub(1);
-        self.close(back.into_files());
+        let files = back.into_files();
+        if let Entry::Occupied(mut count) = self.forgotten.entry(files.lane.broker) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        self.close(files);
     }
 
     /// Has files closed, of which nobody wants to hear any more.

@@ -9,6 +9,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use ipc::types::BrokerId;
+
 /// Most errands of one device under way.
 const OF_DEVICE: usize = 3;
 /// Most errands for one broker's files under way.
@@ -43,8 +45,8 @@ impl On {
 /// Where an errand waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lane {
-    /// The place of the link of the broker that opened its files.
-    pub broker: usize,
+    /// The broker that opened its files: its name, for a place among the links may be another's when an errand comes back.
+    pub broker: BrokerId,
     /// What that says they are on.
     pub on: On,
 }
@@ -118,8 +120,8 @@ impl<T> Lanes<T> {
 mod tests {
     use super::*;
 
-    fn lane(broker: usize, device: u64) -> Lane {
-        Lane { broker, on: On::One(device) }
+    fn lane(broker: u32, device: u64) -> Lane {
+        Lane { broker: BrokerId(broker), on: On::One(device) }
     }
 
     /// What begins when these are pushed in this order and none ends.
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_copy_between_two_devices_waits_for_its_like_alone() {
-        let copy = |broker, on| Lane { broker, on };
+        let copy = |broker, on| Lane { broker: BrokerId(broker), on };
         let mut lanes = Lanes::new();
         begun(&mut lanes, &(0..20).map(|broker| lane(broker, 7)).collect::<Vec<_>>());
         let both = [copy(30, On::both(7, 8)), copy(31, On::both(8, 7)), copy(32, On::both(8, 8))];

@@ -4,6 +4,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use ipc::types::BrokerId;
 use md5::Md5;
 use rustix::{fs::copy_file_range, io::Errno};
 use sha1::Sha1;
@@ -32,8 +33,8 @@ pub enum Job {
 }
 
 impl Job {
-    /// Takes the files, which were opened by the broker whose link is at this place; `None` when there is one too few.
-    pub fn new(work: Work, file: OwnedFd, second: Option<OwnedFd>, broker: usize) -> Option<Self> {
+    /// Takes the files, which were opened by this broker; `None` when there is one too few.
+    pub fn new(work: Work, file: OwnedFd, second: Option<OwnedFd>, broker: BrokerId) -> Option<Self> {
         Some(match work {
             Work::Sum { algorithm, from, to, device } => {
                 let lane = Lane { broker, on: On::One(device) };

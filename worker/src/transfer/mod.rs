@@ -30,9 +30,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::link::{
-    settings::FtpSettings,
-    worker_broker::{Medium, Storage},
+use ipc::{
+    link::{
+        settings::FtpSettings,
+        worker_broker::{Medium, Storage},
+    },
+    types::BrokerId,
 };
 use rustix::{
     fs::{Advice, fadvise},
@@ -163,8 +166,8 @@ pub struct Transfer {
     /// Whether bytes come from the client.
     receives: bool,
     storage: Storage,
-    /// The place of the link of the broker that opened the file.
-    broker: usize,
+    /// Who opened the file.
+    broker: BrokerId,
     /// A helper is to see it to the disk.
     sync: bool,
     /// All bytes have been moved.
@@ -172,8 +175,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Takes the file, which was opened by the broker whose link is at this place.
-    pub fn new(file: OwnedFd, order: Move, broker: usize, tools: &Tools) -> Self {
+    /// Takes the file, which was opened by this broker.
+    pub fn new(file: OwnedFd, order: Move, broker: BrokerId, tools: &Tools) -> Self {
         let (way, receives, storage, sync) = match order {
             Move::Send { from, to, text, storage } => {
                 let way = match (text, tools.sendfile) {
