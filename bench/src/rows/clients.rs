@@ -28,7 +28,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "clients-client", what: "client CPU, all four", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
-    turns: Turns::AtMost(3),
+    turns: Turns::Planned,
     run,
 };
 
