@@ -14,11 +14,15 @@ use crate::{daemon, sparse};
 
 /// The state of a connection of ours, as Linux numbers it (include/net/tcp_states.h).
 fn state(connection: &TcpStream) -> u8 {
-    let port = format!(":{:04X} ", connection.local_addr().expect("getsockname").port());
+    let port = |address: std::io::Result<std::net::SocketAddr>| format!(":{:04X}", address.expect("an address").port());
+    let (ours, theirs) = (port(connection.local_addr()), port(connection.peer_addr()));
     let table = fs::read_to_string("/proc/net/tcp").expect("connections");
-    let line = table.lines().find(|line| line.split_once(": ").is_some_and(|(_, rest)| rest[8..].starts_with(&port)));
-    let state = line.and_then(|line| line.split_ascii_whitespace().nth(3)).expect("the connection is listed");
-    u8::from_str_radix(state, 16).expect("a number")
+    let state = table.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        (fields.get(1)?.ends_with(&ours) && fields.get(2)?.ends_with(&theirs)).then(|| fields[3].to_owned())
+    });
+    let state = state.expect("the connection is listed");
+    u8::from_str_radix(&state, 16).expect("a number")
 }
 
 #[test]
