@@ -23,7 +23,7 @@ use rustix::{
 use crate::{
     ftp::data::{How, Via},
     helpers::{Errand, Number, Ticket},
-    hub::{Hub, Source},
+    hub::{Hub, NEVER, Source},
     passive::{Accepted, Socket},
     transfer::{Step, Transfer, outcome},
 };
@@ -55,7 +55,7 @@ enum Connection {
 struct Ending {
     /// Of a download: bytes that the kernel has not sent yet, and the end, which counts as one.
     left: usize,
-    /// When to look again, milliseconds as [`Hub::now`].
+    /// Of an upload: when it has, milliseconds as [`Hub::now`].
     look: u64,
 }
 
@@ -235,7 +235,7 @@ impl Conduit {
             Connection::Open(data) => data.as_fd(),
             Connection::Failed => return self.end(How::NoConnection, hub),
             Connection::Expected => return self.expect(key, hub),
-            Connection::Ending(..) => return self.ending(key, hub),
+            Connection::Ending(..) => return self.ending(hub),
             _ => return Turn::Waits,
         };
         let before = transfer.moved();
@@ -272,25 +272,23 @@ impl Conduit {
             return self.end(How::Complete, hub);
         }
         if let Connection::Open(data) = std::mem::take(&mut self.connection) {
-            // What is heard is that the client has taken all (the state changes then), or has closed its side.
+            // What is heard is that the client has taken all (the state changes then), or has closed its side: nobody needs to
+            // ask again and again.
             let interest = Interest::READABLE.add(Interest::WRITABLE);
             if hub.watch(data.as_fd(), Source::Data(key.0), interest, self.watched.is_some()).is_ok() {
                 self.watched = Some(interest);
             }
-            self.connection = Connection::Ending(data, Ending { left, look: hub.look_soon(key.0) });
+            let look = if receives { hub.look_soon(key.0) } else { NEVER };
+            self.connection = Connection::Ending(data, Ending { left, look });
         }
         Turn::Moved
     }
 
     /// Looks again whether it has ended.
-    fn ending(&mut self, key: Place, hub: &mut Hub) -> Turn {
+    fn ending(&mut self, hub: &mut Hub) -> Turn {
         let Connection::Ending(data, ending) = &mut self.connection else { return Turn::Waits };
-        let due = hub.now >= ending.look;
-        if due {
-            ending.look = hub.look_soon(key.0);
-        }
         if self.transfer.as_ref().is_some_and(Transfer::receives) {
-            return if due { self.end(How::Complete, hub) } else { Turn::Waits };
+            return if hub.now >= ending.look { self.end(How::Complete, hub) } else { Turn::Waits };
         }
         let before = std::mem::replace(&mut ending.left, sandbox::unsent(&*data).unwrap_or(0));
         if !matches!(socket_error(&*data), Ok(Ok(()))) {
