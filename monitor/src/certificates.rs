@@ -51,7 +51,7 @@ fn conclude(m: &mut Monitor, verdict: Result<(), String>) {
             reload::tell(m, &clients, done);
         }
         (Some((Some(_), clients)), wrong) => reload::tell(m, &clients, wrong),
-        (_, Ok(())) => {}
+        (None, _) | (_, Ok(())) => {}
         (_, Err(why)) if m.stage == Stage::Starting => m.failure = Some(why),
         (_, Err(why)) => m.log.own(Level::Error, Event::Process, format!("certificates stay as they were: {why}")),
     }
