@@ -42,9 +42,13 @@ fn offer(authd: &mut Authd, worker: &mut Worker, texts: &[String]) -> Result<Vec
     let files: Vec<_> = texts.iter().map(|text| file(text)).collect();
     let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();
     authd.link.send(&ToAuthd::Certificates(true), &files).unwrap();
+    judgement(authd).map(|()| certificates(worker))
+}
+
+fn judgement(authd: &mut Authd) -> Result<(), (u8, String)> {
     loop {
         match authd.hear() {
-            FromAuthd::Certificates(_, why) if why.is_empty() => return Ok(certificates(worker)),
+            FromAuthd::Certificates(_, why) if why.is_empty() => return Ok(()),
             FromAuthd::Certificates(place, why) => return Err((place, why.to_string())),
             FromAuthd::Log(_) => {}
             other => panic!("{other:?}"),
@@ -162,4 +166,23 @@ fn a_signature_does_not_wait_for_password_checks() {
     }
     let (took, first) = (begun.elapsed(), worker.hear());
     assert!(took * 2 < begun.elapsed() && took < Duration::from_secs(30), "{took:?}, {first:?}");
+}
+
+#[test]
+fn what_is_wrong_is_said_once_unless_it_is_asked_for_and_what_is_the_same_is_not_told_to_workers_again() {
+    let (mut authd, mut worker) = Authd::with_alice(PLAIN);
+    let (good, other) = (pair(&rcgen::PKCS_ED25519), pair(&rcgen::PKCS_ED25519));
+    let bad = [good[0].clone(), other[1].clone()];
+    offer(&mut authd, &mut worker, &good).unwrap();
+    let mut look = |pair: &[String; 2], new| {
+        let files = pair.each_ref().map(|text| file(text));
+        authd.link.send(&ToAuthd::Certificates(new), &files.each_ref().map(AsFd::as_fd)).unwrap();
+        judgement(&mut authd).is_ok()
+    };
+    assert_eq!([look(&good, false), look(&good, true)], [true; 2]);
+    assert_eq!([look(&bad, false), look(&bad, false), look(&bad, true)], [false, true, false]);
+    assert!(look(&other, false));
+    let told = certificates(&mut worker);
+    worker.ask(1, PASSWORD);
+    assert_eq!((told.len(), worker.hear().0), (1, 1), "nothing came between");
 }

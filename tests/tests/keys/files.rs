@@ -120,7 +120,7 @@ fn a_reload_takes_a_new_pair_over_and_refuses_a_broken_one_whole() {
     daemon.signal(Signal::SIGHUP);
     daemon.logged(&["monitor: process reloaded"]);
     assert!(daemon.connect_greeting().contains("changed") && taken(&daemon) == 2);
-    client.command("NOOP", &[200]);
+    client.expect("NOOP", &[200]);
 
     // What has not changed is not taken over again.
     assert!(ctl(&daemon).0 && taken(&daemon) == 2);
@@ -136,23 +136,17 @@ fn a_new_authd_has_the_keys_again() {
     daemon.authd().signal(Signal::SIGKILL);
     let twice = || (daemon.log().matches("certificates taken over: keys=1").count() == 2).then_some(());
     assert!(within(Duration::from_secs(10), twice).is_some(), "{}", daemon.log());
-    daemon.login("alice").command("NOOP", &[200]);
+    daemon.login("alice").expect("NOOP", &[200]);
 }
 
 #[test]
-fn files_that_change_are_noticed_within_a_minute_and_a_broken_pair_is_told_once() {
+fn files_that_change_are_noticed_within_a_minute() {
     if !root_or_skip("certificates change") {
         return;
     }
     let (site, files) = with_certificate();
     let daemon = Daemon::start(site);
-    let (first, second) = (pair(&rcgen::PKCS_ED25519), pair(&rcgen::PKCS_ED25519));
-    put(&files, &[first[0].clone(), second[1].clone()]);
-    let minute = Duration::from_secs(75);
-    let told = || daemon.log().matches("certificates stay as they were").count();
-    assert!(within(minute, || (told() == 1).then_some(())).is_some(), "{}", daemon.log());
-    put(&files, &first);
+    put(&files, &pair(&rcgen::PKCS_ED25519));
     let taken = || (daemon.log().matches("certificates taken over: keys=1").count() == 2).then_some(());
-    assert!(within(minute, taken).is_some(), "{}", daemon.log());
-    assert_eq!(told(), 1);
+    assert!(within(Duration::from_secs(75), taken).is_some(), "{}", daemon.log());
 }
