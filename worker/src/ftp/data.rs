@@ -60,6 +60,8 @@ pub enum How {
     Reset,
     /// Nothing moved for `stall_timeout_secs`.
     Stalled,
+    /// The client said ABOR.
+    Aborted,
     /// The file became shorter while it was sent.
     Shrunk,
     /// Reading or writing the file failed with this errno.
