@@ -125,6 +125,7 @@ fn to_broker() -> Vec<monitor_broker::ToBroker> {
             confine: confine(),
             account: user(),
             permissions: Permissions::NONE.with(Permission::Read),
+            home: "/home/alice".into(),
             settings: Blob::new(&[b's'; SETTINGS]).unwrap(),
             slots: 2,
         }),
@@ -271,7 +272,7 @@ fn answers() -> Vec<worker_broker::Answer> {
         size: 1,
         created: true,
         name: Some(Blob::new(&[b'n'; 255]).unwrap()),
-        storage: Storage::Disk { cached: u64::MAX },
+        storage: Storage { device: u64::MAX, medium: Medium::Disk { cached: u64::MAX } },
         staged: Some(NonZeroU32::MAX),
     };
     [
@@ -281,7 +282,7 @@ fn answers() -> Vec<worker_broker::Answer> {
         Ok(Done::Listing(9)),
         Ok(Done::Line(Blob::new(&[b'l'; 5000]).unwrap())),
         Ok(Done::Space(u64::MAX)),
-        Ok(Done::Copying(u64::MAX)),
+        Ok(Done::Copying { bytes: u64::MAX, devices: (u64::MAX, 0) }),
         Err(Why::Io(-1)),
     ]
     .into_iter()
@@ -523,6 +524,6 @@ fn names_and_permissions_out_of_range_cannot_be_decoded() {
     let at = bytes.windows(6).position(|w| w == b"\x05alice").unwrap() + 6;
     assert_eq!(bytes[at], 1);
     bytes.splice(at..=at, [0x80, 0x08]);
-    let received = receive_raw::<monitor_broker::ToBroker>(&bytes, &[a_descriptor()]);
+    let received = receive_raw::<monitor_broker::ToBroker>(&bytes, &[]);
     assert_eq!(breach(received), Breach::Malformed);
 }

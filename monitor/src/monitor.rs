@@ -16,15 +16,15 @@ use ipc::link::monitor_worker::{FromWorker, ToWorker};
 use ipc::types::{Blob, BrokerId, SessionId, UserName, WorkerId};
 use ipc::{Breach, Received};
 use nix::sys::signalfd::SignalFd;
+use rustix::net::{Shutdown, shutdown};
 use rustix::{event::Timespec, event::epoll, io::Errno, process::Signal};
 
-use crate::certificates::{self, Asked};
-use crate::config::Users;
 use crate::listen::Listening;
 use crate::spawn::Child;
 use crate::table::{self, Sessions};
 use crate::timer::{Alarm, Timers};
 use crate::{answer, control, control::Control, ledger::Ledger, log::Log, reap, reload, reload::Reloads};
+use crate::{certificates, certificates::Asked, config::Users};
 
 /// What epoll calls the signals, the control socket and authd; everybody else has a number of [`Monitor::new_id`].
 pub(crate) const SIGNALS: u32 = 0;
@@ -168,6 +168,12 @@ impl Monitor {
             }
             Alarm::Look => certificates::look(self),
             Alarm::StopOver => reap::kill_everybody(self, "did not stop in time"),
+            Alarm::DieOver => {
+                self.log.own(Level::Error, Event::Process, "left behind what SIGKILL does not end (ps: state D)");
+                // What is left holds them as well; closed this way, their ports are free.
+                let _ = self.listeners.iter().flat_map(|l| &l.socket).try_for_each(|s| shutdown(s, Shutdown::Read));
+                (self.authd, self.reloads.reading, self.workers, self.brokers) = Default::default();
+            }
         }
     }
 

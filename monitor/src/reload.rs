@@ -65,8 +65,7 @@ pub(crate) fn ask(m: &mut Monitor, client: Option<u32>) {
 
 /// Reads for those who asked meanwhile. Once the start has what it waited for, they wait until everybody is ready.
 pub(crate) fn next(m: &mut Monitor) {
-    let busy = m.reloads.reading.is_some() || m.asked.is_some();
-    if busy || (m.stage == Stage::Starting && m.hashes.is_some()) {
+    if m.reloads.reading.is_some() || m.asked.is_some() || (m.stage == Stage::Starting && m.hashes.is_some()) {
         return;
     }
     let Some(clients) = m.reloads.again.take() else { return };
@@ -106,10 +105,7 @@ fn finish(m: &mut Monitor, clients: Vec<u32>, outcome: Outcome) {
     match (m.stage, outcome) {
         (Stage::Starting, outcome) => m.reloads.first = Some(outcome),
         (Stage::Serving, Ok(fresh)) => certificates::ask(m, Some(fresh), clients),
-        (_, outcome) => {
-            tell(m, &clients, outcome.and(Err("stopping".to_owned())));
-            next(m);
-        }
+        (_, outcome) => tell(m, &clients, outcome.and(Err("stopping".to_owned()))),
     }
 }
 
@@ -121,6 +117,7 @@ pub(crate) fn tell(m: &mut Monitor, clients: &[u32], done: Result<(), String>) {
     }
     let (line, done) = done.map_or_else(|why| (why, false), |()| ("reloaded".to_owned(), true));
     clients.iter().for_each(|&client| control::tell(m, client, std::slice::from_ref(&line), done));
+    next(m);
 }
 
 /// Takes a configuration over: also the first one, when there is nobody yet to be told.

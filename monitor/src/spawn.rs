@@ -52,10 +52,9 @@ pub(crate) struct Child<Out, In> {
 impl<Out: Record, In: Record> Child<Out, In> {
     /// Starts a program; events of its link carry `id`. Its environment is `tunables` of its C library alone.
     pub fn start(from: From, name: String, epoll: &Rc<OwnedFd>, id: u32, tunables: &str) -> io::Result<Self> {
-        let program = find(from.0, from.1, LIBEXEC).map_err(io::Error::other)?;
         let (channel, theirs) = Channel::pair()?;
         let peer = Peer::new(channel, epoll, id)?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(find(from.0, from.1, LIBEXEC).map_err(io::Error::other)?);
         command.env_clear().env("GLIBC_TUNABLES", tunables).stdin(theirs).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let stderr = child.stderr.take();

@@ -6,16 +6,20 @@ use std::{
     fs,
     io::{Read, Write},
     net::TcpStream,
+    process::Command,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
 use e2e::{Daemon, Site, ftp::Client, root_or_skip, slow::Slow, tree, until};
+use nix::sys::signal::Signal;
 
 /// What no answer on a quiet session takes beside a slow disk: the disk takes longer than that for one page.
 const PROMPT: Duration = Duration::from_millis(250);
 const SLOW: Duration = Duration::from_millis(400);
+/// What some megabytes on a disk that works may take beside one that hangs for a minute.
+const BESIDE: Duration = Duration::from_secs(20);
 
 /// A daemon with one worker, whose alice lives on a slow disk; `None` when this machine cannot have one.
 fn slow(scenario: &str, settings: &[&str]) -> Option<(Slow, Daemon)> {
@@ -140,6 +144,55 @@ fn a_disk_that_hangs_ends_its_transfers_by_time_out_and_harms_nobody_else() {
     assert!(slow.content("again") == Some(content));
 }
 
+#[test]
+fn transfers_that_hang_on_one_disk_leave_helpers_to_those_on_another() {
+    if !root_or_skip("two disks, of which one hangs") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("workers = 1").set("stall_timeout_secs = 60");
+    let (home, uid) = (site.account("alice").home.clone(), site.account("alice").uid);
+    // Two accounts have files there: it is the disk that has to be told from others, not the account.
+    site.add_account("carol", uid).home = home.clone();
+    let Some(slow) = Slow::new(&home, uid) else { return };
+    let content = tree::content(1_000_000, 6);
+    (0..12).for_each(|number| slow.put(&format!("f{number}"), &content));
+    let daemon = Daemon::start(site);
+    let mut bob = daemon.login("bob");
+    slow.holds(true);
+    let _hanging: Vec<_> = (0..12)
+        .map(|number| {
+            let name = if number % 2 == 0 { "alice" } else { "carol" };
+            let mut client = daemon.login(name);
+            let mut connection = client.passive();
+            // The second of each two is the other way round.
+            if number % 4 < 2 {
+                client.expect(format!("RETR f{number}"), &[150]);
+            } else {
+                client.expect(format!("STOR up{number}"), &[150]);
+                connection.write_all(&content[..200_000]).expect("send");
+            }
+            (client, connection)
+        })
+        .collect();
+    let began = Instant::now();
+    bob.socket().set_read_timeout(Some(BESIDE)).expect("SO_RCVTIMEO");
+    for name in ["g", "h"] {
+        bob.stored(format!("STOR {name}"), &content);
+        bob.expect(format!("XCRC {name}"), &[250]);
+        assert!(bob.fetch(format!("RETR {name}")) == content);
+    }
+    bob.expect("SITE CPFR g", &[350]);
+    bob.expect("SITE CPTO copy", &[250]);
+    until("bob's files are closed", || {
+        let open = daemon.workers()[0].descriptors();
+        let homes = daemon.home("bob", "");
+        (!open.iter().any(|file| homes.to_str().is_some_and(|home| file.starts_with(home)))).then_some(())
+    });
+    assert!(began.elapsed() < BESIDE, "it took {:?}", began.elapsed());
+    slow.holds(false);
+}
+
 /// Bytes that the helper threads of a process have read, as /proc tells (`rchar`).
 fn read_by_helpers(pid: u32) -> u64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("tasks").flatten();
@@ -246,4 +299,95 @@ fn with_sync_uploads_the_disk_has_a_file_before_it_is_acknowledged() {
         }
         client.in_step();
     }
+}
+
+#[test]
+fn a_file_longer_than_the_service_may_write_fails_alone() {
+    if !root_or_skip("RLIMIT_FSIZE") {
+        return;
+    }
+    const LIMIT: usize = 16 << 20;
+    let mut site = Site::new();
+    site.set("workers = 1");
+    site.write();
+    let mut command = Command::new("sh");
+    // POSIX: in blocks of 512 bytes.
+    command.arg("-c").arg(format!("ulimit -f {} && exec \"$0\" -f \"$1\"", LIMIT / 512));
+    command.arg(site.programs.join("caissond")).arg(site.config());
+    let daemon = Daemon::run(site, command);
+    let (mut client, mut other) = (daemon.login("bob"), daemon.login("alice"));
+    let content = tree::content(LIMIT + (4 << 20), 7);
+    for kind in ["TYPE I", "TYPE A"] {
+        client.expect(kind, &[200]);
+        let mut connection = client.passive();
+        client.expect("STOR long", &[150]);
+        // It is closed before all is sent.
+        let _ = connection.write_all(&content);
+        drop(connection);
+        client.expect_reply(&[552]);
+        other.in_step();
+    }
+    client.expect("TYPE I", &[200]);
+    client.stored("STOR short", &content[..LIMIT]);
+    assert!(client.fetch("RETR short") == content[..LIMIT]);
+    client.in_step();
+    other.in_step();
+}
+
+#[test]
+fn a_home_on_a_disk_that_is_gone_keeps_out_its_own_account_alone() {
+    if !root_or_skip("a home on a disk that is gone") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("login_timeout_secs = 8");
+    let account = site.account_mut("alice");
+    let mount = account.home.clone();
+    account.home = mount.join("home");
+    let Some(slow) = Slow::new(&mount, account.uid) else { return };
+    slow.put("home", b"no directory");
+    let mut daemon = Daemon::start(site);
+    let gone = slow.gone();
+    let mut alice = daemon.connect();
+    alice.expect("USER alice", &[331]);
+    alice.send("PASS correct horse");
+    beside(&daemon, || {
+        let refusal = alice.reply();
+        assert!(refusal.is(4) || refusal.is(5), "{refusal:?}");
+    });
+    // Nor is there one process more for each who tries.
+    for _ in 0..3 {
+        let mut again = daemon.connect();
+        again.ask("USER alice");
+        let refusal = again.ask("PASS correct horse");
+        assert!(refusal.is(4) || refusal.is(5), "{refusal:?}");
+    }
+    daemon.logged(&["broker alice", "did not start"]);
+    assert!(daemon.brokers().len() <= 2, "{:?}", daemon.brokers());
+    drop(gone);
+    until("no broker of alice is left", || (daemon.brokers().len() <= 1).then_some(()));
+    let refusal = {
+        let mut again = daemon.connect();
+        again.ask("USER alice");
+        again.ask("PASS correct horse")
+    };
+    assert!(refusal.is(4) || refusal.is(5), "{refusal:?}");
+    daemon.logged(&["broker alice", "home", "Not a directory"]);
+    assert_eq!(daemon.stop().code(), Some(0));
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_process_that_a_disk_keeps_from_dying() {
+    let Some((slow, mut daemon)) = slow("a stop beside a disk that hangs", &[]) else { return };
+    let (_client, mut connection) = begun(&daemon, "STOR f");
+    slow.holds(true);
+    connection.write_all(&tree::content(300_000, 8)).expect("send");
+    thread::sleep(SLOW);
+    daemon.signal(Signal::SIGTERM);
+    until("it says so", || daemon.log().contains("left behind what SIGKILL does not end").then_some(()));
+    until("the monitor has ended", || (!daemon.monitor.is_alive()).then_some(()));
+    // Whoever starts it again finds its port free.
+    std::net::TcpListener::bind(daemon.address()).expect("the port is free");
+    slow.holds(false);
+    assert_eq!(daemon.wait().code(), Some(0));
 }

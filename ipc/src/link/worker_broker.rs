@@ -215,8 +215,13 @@ pub enum Done {
     Line(Blob<5000>),
     /// So many bytes.
     Space(u64),
-    /// Two descriptors: the source, which had so many bytes, and the copy, which is empty.
-    Copying(u64),
+    /// Two descriptors: the source, and the copy, which is empty.
+    Copying {
+        /// Size of the source when it was opened.
+        bytes: u64,
+        /// What source and copy are on, as in [`Storage::device`].
+        devices: (u64, u64),
+    },
 }
 
 /// A regular file was opened.
@@ -234,9 +239,23 @@ pub struct Opened {
     pub staged: Option<NonZeroU32>,
 }
 
-/// What the bytes of a file are kept on: whether reading or writing them can make anybody wait.
+/// What the bytes of a file are kept on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Storage {
+pub struct Storage {
+    /// Which file system it is (`st_dev`, stat(2)): who waits for one does not wait for another.
+    pub device: u64,
+    /// Whether reading or writing can make anybody wait.
+    pub medium: Medium,
+}
+
+impl Storage {
+    /// A file that has no name (memfd_create(2)).
+    pub const MEMORY: Storage = Storage { device: 0, medium: Medium::Memory };
+}
+
+/// Whether reading or writing the bytes of a file can make anybody wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Medium {
     /// Memory (tmpfs, ramfs): nobody waits.
     Memory,
     /// A disk of this machine, whose file system tells what is in the page cache (`RWF_NOWAIT`, preadv2(2)).
@@ -314,7 +333,7 @@ impl Record for Answer {
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self.outcome {
             Ok(Done::Opened(_) | Done::Listing(_)) => ONE,
-            Ok(Done::Copying(_)) => TWO,
+            Ok(Done::Copying { .. }) => TWO,
             Ok(Done::Nothing | Done::Stat(_) | Done::Line(_) | Done::Space(_)) | Err(_) => NONE,
         }
     }

@@ -110,18 +110,18 @@ fn answer(op: &Op) -> Result<Done, Why> {
     let stat = Done::Stat(Attrs { kind: Kind::File, size: 5, modified: 0, mode: 0o644 });
     Ok(match op {
         Op::OpenRead(_) => {
-            Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::Memory, staged: None })
+            Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::MEMORY, staged: None })
         }
         Op::OpenWrite { .. } => Done::Opened(Opened {
             size: 0,
             created: true,
             name: Some(Blob::cut(b"x\r\n")),
-            storage: Storage::Memory,
+            storage: Storage::MEMORY,
             staged: None,
         }),
         Op::Stat(_) | Op::SetModified(..) | Op::SetFacts { .. } | Op::SetTimes { .. } => stat,
         Op::Space(_) => Done::Space(1 << 40),
-        Op::Copy { .. } => Done::Copying(5),
+        Op::Copy { .. } => Done::Copying { bytes: 5, devices: (1, 2) },
         Op::List { .. } => Done::Listing(5),
         Op::Facts { .. } => Done::Line(Blob::cut(b"type=file; \r\n230 x")),
         Op::RemoveDir(_) => return Err(Why::NotEmpty),

@@ -122,7 +122,7 @@ impl Session {
             (Some(file), Some(mut conduit)) => {
                 // The client reads or sends when it has our 150: no waiting for what is done next.
                 self.flush(hub);
-                let transfer = Transfer::new(file, order, &hub.tools);
+                let transfer = Transfer::new(file, order, self.broker(), &hub.tools);
                 let staged = hub.staged.take();
                 let turn = conduit.begin(transfer, staged, place, hub);
                 self.conduit = Some(conduit);
@@ -134,9 +134,17 @@ impl Session {
         self.after(turn, hub)
     }
 
+    /// The place of the link of the broker that has opened its files. Without a login there are none.
+    fn broker(&self) -> usize {
+        match self.login {
+            Login::Granted(_, broker) => broker,
+            _ => usize::MAX,
+        }
+    }
+
     /// Takes the files of a sum or a copy, and has a helper begin.
     fn begin_work(&mut self, work: Work, hub: &mut Hub) -> Option<Event<'static>> {
-        match self.file.take().and_then(|file| Job::new(work, file, self.second.take())) {
+        match self.file.take().and_then(|file| Job::new(work, file, self.second.take(), self.broker())) {
             Some(job) => self.work_on(Box::new(job), hub),
             // A broker that answers without descriptors breaks its contract, which `ipc` has checked.
             None => Some(Event::Worked(Err(How::File(Errno::BADF.raw_os_error())))),

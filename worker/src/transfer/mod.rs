@@ -30,7 +30,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::link::{settings::FtpSettings, worker_broker::Storage};
+use ipc::link::{
+    settings::FtpSettings,
+    worker_broker::{Medium, Storage},
+};
 use rustix::{
     fs::{Advice, fadvise},
     io::{Errno, ReadWriteFlags, preadv2},
@@ -38,7 +41,7 @@ use rustix::{
 
 use crate::{
     ftp::data::{How, Move},
-    helpers::THREADS,
+    helpers::{Files, Lane, On, THREADS},
 };
 
 /// Bytes of an upload to a disk that the loop takes itself, about: small files need no helper.
@@ -160,6 +163,8 @@ pub struct Transfer {
     /// Whether bytes come from the client.
     receives: bool,
     storage: Storage,
+    /// The place of the link of the broker that opened the file.
+    broker: usize,
     /// A helper is to see it to the disk.
     sync: bool,
     /// All bytes have been moved.
@@ -167,8 +172,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Takes the file.
-    pub fn new(file: OwnedFd, order: Move, tools: &Tools) -> Self {
+    /// Takes the file, which was opened by the broker whose link is at this place.
+    pub fn new(file: OwnedFd, order: Move, broker: usize, tools: &Tools) -> Self {
         let (way, receives, storage, sync) = match order {
             Move::Send { from, to, text, storage } => {
                 let way = match (text, tools.sendfile) {
@@ -187,7 +192,7 @@ impl Transfer {
                 (way, true, storage, sync)
             }
         };
-        Transfer { file, way, moved: 0, receives, storage, sync, ended: false }
+        Transfer { file, way, moved: 0, receives, storage, broker, sync, ended: false }
     }
 
     /// Bytes moved over the data connection so far.
@@ -205,12 +210,22 @@ impl Transfer {
         self.file
     }
 
+    /// The file, for a helper to close.
+    pub fn into_files(self) -> Files {
+        Files { lane: self.lane(), files: vec![self.file] }
+    }
+
+    /// Where its turns wait for a helper.
+    pub fn lane(&self) -> Lane {
+        Lane { broker: self.broker, on: On::One(self.storage.device) }
+    }
+
     /// Whether closing the file may take its time.
     pub fn closes_slowly(&self) -> bool {
-        match self.storage {
-            Storage::Memory => false,
-            Storage::Disk { .. } => self.receives && self.moved > INLINE as u64,
-            Storage::Remote => true,
+        match self.storage.medium {
+            Medium::Memory => false,
+            Medium::Disk { .. } => self.receives && self.moved > INLINE as u64,
+            Medium::Remote => true,
         }
     }
 
@@ -229,11 +244,11 @@ impl Transfer {
         let mut left = share;
         while left > 0 {
             let before = self.moved;
-            let step = match (self.storage, self.receives) {
-                (Storage::Memory, _) => return self.walk(data, tools, left, u64::MAX),
-                (Storage::Remote, _) => return Step::Cold,
-                (Storage::Disk { .. }, true) => return self.take_little(data, tools, left),
-                (Storage::Disk { cached }, false) => match self.at_hand(cached) {
+            let step = match (self.storage.medium, self.receives) {
+                (Medium::Memory, _) => return self.walk(data, tools, left, u64::MAX),
+                (Medium::Remote, _) => return Step::Cold,
+                (Medium::Disk { .. }, true) => return self.take_little(data, tools, left),
+                (Medium::Disk { cached }, false) => match self.at_hand(cached) {
                     Some(until) => self.walk(data, tools, left, until),
                     None => return Step::Cold,
                 },
@@ -263,11 +278,11 @@ impl Transfer {
 
     /// In pieces, for whoever gives up must not wait long.
     fn step_waiting(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, given_up: &AtomicBool) -> Step {
-        let mut left = match self.storage {
-            Storage::Memory | Storage::Disk { .. } => HELPER_SHARE.0,
-            Storage::Remote => HELPER_SHARE.1,
+        let mut left = match self.storage.medium {
+            Medium::Memory | Medium::Disk { .. } => HELPER_SHARE.0,
+            Medium::Remote => HELPER_SHARE.1,
         };
-        if let (Storage::Disk { .. }, Some((from, _))) = (self.storage, self.way.reads()) {
+        if let (Medium::Disk { .. }, Some((from, _))) = (self.storage.medium, self.way.reads()) {
             // So that the disk has all of it to do at once. It is a hint.
             let _ = fadvise(&self.file, from, std::num::NonZeroU64::new(2 * AHEAD), Advice::WillNeed);
         }
@@ -301,7 +316,7 @@ impl Transfer {
         let (from, to) = self.way.reads()?;
         let mut until = if self.moved == 0 { cached } else { 0 };
         // That word was about the moment the file was opened.
-        self.storage = Storage::Disk { cached: 0 };
+        self.storage.medium = Medium::Disk { cached: 0 };
         until = until.max(from);
         while until < to && until < from.saturating_add(AHEAD) {
             match rustix::io::retry_on_intr(|| {
@@ -311,7 +326,7 @@ impl Transfer {
                 Ok(_) => until = (until / PROBE + 1) * PROBE,
                 Err(Errno::AGAIN) => break,
                 Err(_) => {
-                    self.storage = Storage::Remote;
+                    self.storage.medium = Medium::Remote;
                     return None;
                 }
             }

@@ -443,7 +443,7 @@ fn a_copy_is_opened_at_both_ends_and_never_onto_itself() {
         }
         assert!(!broker.exists("/x"));
         assert_eq!(broker.contents("/f"), "contents");
-        let (Done::Copying(8), Some(source)) = worker.ask(copy("/f", "/g")).unwrap() else { panic!() };
+        let (Done::Copying { bytes: 8, .. }, Some(source)) = worker.ask(copy("/f", "/g")).unwrap() else { panic!() };
         assert_eq!(std::io::read_to_string(fs::File::from(source)).unwrap(), "contents");
         assert_eq!(broker.contents("/g"), "", "emptied, for the worker to fill");
     }

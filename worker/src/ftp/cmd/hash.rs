@@ -35,7 +35,7 @@ fn done(ready: Ready, mut asked: Asked, answer: Result<Done, Why>, _cx: &Context
         }
         Ok(Done::Opened(file)) => {
             asked.until = Some(asked.until.map_or(file.size, |behind| behind.min(file.size)));
-            xsum::begin(ready, asked, summed, out)
+            xsum::begin(ready, asked, file.storage.device, summed, out)
         }
         Ok(_) => super::strange(ready, &asked, out),
         Err(why) => {

@@ -67,7 +67,7 @@ fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>,
             let transfer =
                 Transfer { verb: asked.verb, path: asked.path, name: None, started: cx.now, file: false, staged: None };
             // A listing has CR LF lines already, whatever the TYPE.
-            let order = Move::Send { from: 0, to: bytes, text: false, storage: Storage::Memory };
+            let order = Move::Send { from: 0, to: bytes, text: false, storage: Storage::MEMORY };
             moving::begin(ready, transfer, order, out)
         }
         Ok(_) => super::strange(ready, &asked, out),

@@ -297,6 +297,10 @@ pub fn file_failed(how: How, what: &str, out: &mut Out) {
         How::File(errno) if FULL.iter().any(|full| full.raw_os_error() == errno) => {
             out.reply_fmt(452, format_args!("No space left; {what}."));
         }
+        // The file system's longest file, or the service's (RLIMIT_FSIZE). RFC 959 4.2.2: exceeded storage allocation.
+        How::File(errno) if errno == rustix::io::Errno::FBIG.raw_os_error() => {
+            out.reply_fmt(552, format_args!("The file would be too long; {what}."));
+        }
         How::File(errno) => out.reply_fmt(451, format_args!("Local error (errno {errno}); {what}.")),
         How::Complete | How::NoConnection | How::Reset | How::Stalled | How::Aborted => {
             out.reply_fmt(451, format_args!("Local error; {what}."));
