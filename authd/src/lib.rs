@@ -1,4 +1,4 @@
-//! caisson-authd: alone with passwords.
+//! caisson-authd: alone with passwords and keys.
 //!
 //! Started by the monitor with its link as descriptor 0. Confines itself (no files, no network, no exec), then answers
 //! the workers' password checks and tells the monitor, on its own link, which session has proved to be which account.
@@ -13,6 +13,8 @@
 //! | [`users`] | the table |
 //! | [`cache`] | credentials that were right a moment ago |
 //! | [`delay`], [`network`] | repeated failure; what one source is |
+//! | [`keys`] | the files of `[[certificate]]` |
+//! | [`sign`] | the thread that signs TLS handshakes |
 //! | [`hash_password`] | the command that makes a stored hash |
 #![forbid(unsafe_code)]
 
@@ -21,11 +23,13 @@ pub mod checks;
 pub mod delay;
 pub mod error;
 pub mod hash_password;
+pub mod keys;
 pub mod network;
 pub mod outlet;
 pub mod pool;
 pub mod queue;
 pub mod serve;
+pub mod sign;
 pub mod users;
 pub mod verify;
 
@@ -41,7 +45,9 @@ use ipc::{
 };
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
-use crate::{cache::Cache, checks::Desk, error::Error, outlet::Outlet, pool::Pool, serve::Server, users::Table};
+use crate::{
+    cache::Cache, checks::Desk, error::Error, outlet::Outlet, pool::Pool, serve::Server, sign::Signer, users::Table,
+};
 
 const USAGE: &str = "usage: caisson-authd hash-password";
 
@@ -69,10 +75,10 @@ fn serve() -> Result<ExitCode, Error> {
     let link = sandbox::take_link().map_err(Error::Sandbox)?;
     let mut link: AuthdEnd = Channel::from_fd(link).map_err(Error::fault("descriptor 0"))?;
     match start(&mut link) {
-        Ok((ready, desk)) => {
+        Ok((ready, desk, signer)) => {
             let mut monitor = Outlet::new(link);
             monitor.push(FromAuthd::Ready(ready));
-            Server::new(monitor, desk).run().map(|()| ExitCode::SUCCESS)
+            Server::new(monitor, desk, signer).run().map(|()| ExitCode::SUCCESS)
         }
         Err(error) => {
             let why = Blob::cut(error.to_string().as_bytes());
@@ -83,7 +89,7 @@ fn serve() -> Result<ExitCode, Error> {
 }
 
 /// The ladder: first record, confinement, threads, seal.
-fn start(link: &mut AuthdEnd) -> Result<(Ready, Desk), Error> {
+fn start(link: &mut AuthdEnd) -> Result<(Ready, Desk, Signer), Error> {
     let AuthdStart { confine, settings, .. } = receive_start(link)?;
     let AuthdSettings { max_concurrent_password_checks: threads, login_cache_ttl_secs: ttl } = settings;
     if !(1..=pool::MOST).contains(&threads) {
@@ -91,11 +97,12 @@ fn start(link: &mut AuthdEnd) -> Result<(Ready, Desk), Error> {
     }
     let confined = sandbox::confine(&confinement(confine)).map_err(Error::Sandbox)?;
     let pool = Pool::start(threads as usize).map_err(Error::fault("starting a check thread"))?;
+    let signer = Signer::start().map_err(Error::fault("starting the signing thread"))?;
     let cache = Cache::new(Duration::from_secs(ttl.into())).map_err(Error::fault("key of the login cache"))?;
     let users = Table::empty().map_err(Error::fault("user table"))?;
     let report = confined.seal().map_err(Error::Sandbox)?;
     let weaker = Blob::cut(report.weaker.join("; ").as_bytes());
-    Ok((Ready { weaker }, Desk::new(users, cache, pool)))
+    Ok((Ready { weaker }, Desk::new(users, cache, pool), signer))
 }
 
 fn receive_start(link: &mut AuthdEnd) -> Result<AuthdStart, Error> {

@@ -180,7 +180,7 @@ fn authd_is_confined_before_it_says_ready() {
     assert_eq!(field("Seccomp:"), "2");
     assert_eq!(field("NoNewPrivs:"), "1");
     assert_eq!(field("CapEff:").trim_matches('0'), "");
-    assert_eq!(field("Threads:"), "2");
+    assert_eq!(field("Threads:"), "3");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_monitor_that_breaks_the_contract_is_left_with_a_line() {
 
     let mut authd = Authd::start(PLAIN);
     let worker = authd.add_worker();
-    authd.link.send(&ToAuthd::AddWorker(worker.id), &[worker.link.as_fd()]).unwrap();
+    authd.link.send(&ToAuthd::AddWorker(worker.id), &[worker.link.as_fd(), worker.keys.as_fd()]).unwrap();
     assert!(authd.ended().1.contains("every worker once"));
 }
 

@@ -9,6 +9,7 @@
 //! | [`link::monitor_worker`] | monitor, worker | set-up, passive sockets, connect-back, grants, log |
 //! | [`link::monitor_authd`] | monitor, authd | set-up, user table, worker links; grants, log |
 //! | [`link::worker_authd`] | worker, authd | password checks and verdicts |
+//! | [`link::worker_keys`] | worker, authd | signatures of TLS handshakes |
 //! | [`link::monitor_broker`] | monitor, broker | set-up, worker links; log |
 //! | [`link::worker_broker`] | worker, broker | one record a file operation |
 //! | [`link::monitor_config`] | monitor, caisson-config | two files; the configuration, or what is wrong with it |

@@ -14,6 +14,7 @@ pub mod settings;
 pub mod user_record;
 pub mod worker_authd;
 pub mod worker_broker;
+pub mod worker_keys;
 
 use serde::{Deserialize, Serialize};
 

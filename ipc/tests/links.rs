@@ -14,7 +14,7 @@ use ipc::{
     link::{
         CannotStart, Confine, Ready, control,
         log::{Event, Level, LogRecord},
-        monitor_authd, monitor_broker, monitor_config, monitor_worker, worker_authd, worker_broker,
+        monitor_authd, monitor_broker, monitor_config, monitor_worker, worker_authd, worker_broker, worker_keys,
     },
     types::{
         Blob, BrokerId, Build, HostName, Ids, ListenerId, Permission, Permissions, Port, Secret, SessionId, UserName,
@@ -101,6 +101,7 @@ fn to_authd() -> Vec<monitor_authd::ToAuthd> {
         ToAuthd::DropWorker(WorkerId(1)),
         ToAuthd::Settings(settings),
         ToAuthd::Stop,
+        ToAuthd::Certificates(true),
     ]
 }
 
@@ -112,6 +113,7 @@ fn from_authd() -> Vec<monitor_authd::FromAuthd> {
         FromAuthd::Grant(Grant { worker: WorkerId(1), session: SessionId(2), user: user() }),
         FromAuthd::Log(line()),
         FromAuthd::WorkerBreach(WorkerId(1)),
+        FromAuthd::Certificates(1, Blob::new(&[b'w'; 512]).unwrap()),
     ]
 }
 
@@ -169,6 +171,7 @@ fn configuration() -> monitor_config::Config {
         passive_ports: Ports { first: 1024, last: u16::MAX },
         workers: Blob::new(&[b's'; monitor_worker::SETTINGS]).unwrap(),
         brokers: Blob::new(&[b's'; monitor_broker::SETTINGS]).unwrap(),
+        certificates: vec![format!("/{}", "k".repeat(1022)).into(); 32],
         ..Config::default()
     }
 }
@@ -210,7 +213,24 @@ fn worker_to_authd() -> Vec<worker_authd::ToAuthd> {
 
 fn authd_to_worker() -> Vec<worker_authd::FromAuthd> {
     use worker_authd::*;
-    vec![FromAuthd::Verdict(Verdict { session: SessionId(1), outcome: Outcome::Busy })]
+    vec![FromAuthd::Verdict(Verdict { session: SessionId(1), outcome: Outcome::Busy }), FromAuthd::Certificates]
+}
+
+fn to_keys() -> Vec<worker_keys::ToKeys> {
+    use worker_keys::*;
+    let message = Blob::new(&[b'm'; MESSAGE]).unwrap();
+    vec![ToKeys::Sign(Sign { tag: u32::MAX, key: KeyName([0xff; 32]), scheme: u16::MAX, message })]
+}
+
+fn from_keys() -> Vec<worker_keys::FromKeys> {
+    use worker_keys::*;
+    vec![FromKeys::Signed(u32::MAX, Blob::new(&[b's'; SIGNATURE]).unwrap()), FromKeys::Refused(1)]
+}
+
+fn chains() -> Vec<worker_keys::Chain> {
+    use worker_keys::*;
+    let certificates = vec![Blob::new(&[b'c'; CERTIFICATE]).unwrap(); CHAIN];
+    vec![Chain { key: KeyName([1; 32]), schemes: vec![u16::MAX; 16], certificates }]
 }
 
 fn asks() -> Vec<worker_broker::Ask> {
@@ -396,8 +416,8 @@ fn every_record_of_the_monitor_worker_link_holds() {
 
 #[test]
 fn every_record_of_the_monitor_authd_link_holds() {
-    assert_eq!(variants(&to_authd()), 6);
-    assert_eq!(variants(&from_authd()), 5);
+    assert_eq!(variants(&to_authd()), 7);
+    assert_eq!(variants(&from_authd()), 6);
     hold(to_authd());
     hold(from_authd());
 }
@@ -423,6 +443,13 @@ fn every_record_of_the_monitor_config_link_holds() {
 fn every_record_of_the_worker_authd_link_holds() {
     hold(worker_to_authd());
     hold(authd_to_worker());
+}
+
+#[test]
+fn every_record_of_the_worker_keys_link_holds() {
+    hold(to_keys());
+    hold(from_keys());
+    hold(chains());
 }
 
 #[test]

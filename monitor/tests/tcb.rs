@@ -31,6 +31,7 @@ const NOT_IN_ROOT: &[(&str, &str, &[&str])] = &[
     ("ipc/src/link/user_record.rs", "root hands the table on unread", &["UserRecord"]),
     ("ipc/src/link/worker_authd.rs", "root has no end of it", &["worker_authd::"]),
     ("ipc/src/link/worker_broker.rs", "root has no end of it", &["worker_broker::"]),
+    ("ipc/src/link/worker_keys.rs", "root has no end of it, and hands chains on unread", &["worker_keys::"]),
     ("ipc/src/types/net.rs", "root never compares a client's address or host", &["Network::", "HostName::"]),
     ("ipc/src/types/path.rs", "root never sees a client's path", &["VirtPath::", "VirtPath)", "VirtPath,"]),
     ("ipc/src/types/permission.rs", "root hands sets on and looks into none", &["Permission::Read", ".has(", ".with("]),

@@ -124,11 +124,15 @@ pub fn attempts(role: Role) -> impl Iterator<Item = &'static Attempt> {
     })
 }
 
-/// Whether the attempt is what caisson-config is there for: reading files of the machine, and asking its name service.
+/// Whether the attempt is what the role is there for; caisson-config: reading files of the machine, asking its name service.
 fn reads(role: Role, attempt: &Attempt) -> bool {
     use libc::{SYS_connect, SYS_faccessat, SYS_getdents64, SYS_memfd_create, SYS_newfstatat, SYS_openat};
     let files = [SYS_faccessat, SYS_getdents64, SYS_newfstatat, SYS_openat, libc::SYS_readlinkat, libc::SYS_statx];
     let reads = files.contains(&attempt.number) || [SYS_connect, SYS_memfd_create].contains(&attempt.number);
+    // authd makes the table of certificates for workers.
+    if role == Role::Authd {
+        return attempt.number == SYS_memfd_create;
+    }
     // Modules of the name service set their own sockets so; it holds none that others share.
     role == Role::Config && (reads || attempt.name.starts_with("fcntl: F_SETFL"))
 }

@@ -57,11 +57,4 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Fault { errno, .. } => Some(errno),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for Error {}

@@ -70,7 +70,9 @@ const NEVER_WITHOUT_FILES: &[&str] = &[
 fn no_worker_has_a_call_that_takes_a_path_or_makes_a_socket_or_process() {
     for role in [Role::WorkerFtp, Role::WorkerSsh, Role::Authd] {
         for row in calls(role).into_iter().flatten() {
-            assert!(!NEVER_WITHOUT_FILES.contains(&row.name()), "{role:?}: {}", row.symbol);
+            // The table of certificates is of authd's making: a memfd, which is no way to any file.
+            let table = role == Role::Authd && row.name() == "memfd_create";
+            assert!(table || !NEVER_WITHOUT_FILES.contains(&row.name()), "{role:?}: {}", row.symbol);
         }
     }
 }

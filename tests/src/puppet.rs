@@ -252,8 +252,9 @@ impl Puppet {
     /// Logs `session` in as an honest worker would, and receives its grant.
     pub fn log_in(&mut self, daemon: &Daemon, name: &str, session: u32) {
         self.send(Link::Authd, &check(daemon, name, session), &[]);
-        let (worker_authd::FromAuthd::Verdict(verdict), _) = self.expect(Link::Authd);
-        assert_eq!(verdict.outcome, worker_authd::Outcome::Accepted);
+        let (said, _) = self.expect::<worker_authd::FromAuthd>(Link::Authd);
+        let accepted = |v: &worker_authd::Verdict| v.outcome == worker_authd::Outcome::Accepted;
+        assert!(matches!(&said, worker_authd::FromAuthd::Verdict(verdict) if accepted(verdict)), "{said:?}");
         let (granted, _) = self.expect::<ToWorker>(Link::Monitor);
         assert!(matches!(granted, ToWorker::Granted(g) if g.session.0 == session), "{granted:?}");
     }

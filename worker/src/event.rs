@@ -15,7 +15,7 @@ use ipc::{
         log::{Event as Happened, Level},
         monitor_worker::{FromWorker, Granted, Listener, ToWorker, WorkerEnd},
         settings::{FtpSettings, unpack},
-        worker_authd::{FromAuthd, Outcome},
+        worker_authd::{FromAuthd, Outcome, Verdict},
     },
     types::SessionId,
 };
@@ -302,17 +302,10 @@ impl Worker {
         let lost = loop {
             let Some(link) = &mut self.hub.authd else { return };
             match link.flush(&self.hub.registry).and_then(|()| link.recv()) {
-                Ok(Some(received)) => {
-                    let FromAuthd::Verdict(verdict) = received.record;
-                    self.with_login(verdict.session, |session, hub| match verdict.outcome {
-                        Outcome::Accepted => {}
-                        no => {
-                            if session.is_asking() {
-                                session.refused(Event::Verdict(no), hub);
-                            }
-                        }
-                    });
-                }
+                Ok(Some(mut received)) => match received.record {
+                    FromAuthd::Verdict(verdict) => self.verdict(verdict),
+                    FromAuthd::Certificates => self.take_certificates(received.fds.pop()),
+                },
                 Ok(None) => return,
                 Err(lost) => break lost,
             }
@@ -321,9 +314,26 @@ impl Worker {
         self.authd_lost();
     }
 
+    fn verdict(&mut self, Verdict { session, outcome }: Verdict) {
+        self.with_login(session, |session, hub| {
+            // An accepting one counts for nothing: the monitor's grant does.
+            if outcome != Outcome::Accepted && session.is_asking() {
+                session.refused(Event::Verdict(outcome), hub);
+            }
+        });
+    }
+
+    /// New handshakes get these; what has begun goes on with what it has.
+    fn take_certificates(&mut self, table: Option<OwnedFd>) {
+        if let Some(Err(error)) = table.map(|table| self.hub.certificates.replace(table)) {
+            self.hub.log(Level::Error, Happened::Fault, None, format_args!("certificates not taken over: {error}"));
+        }
+    }
+
     /// Nobody answers what was asked: those clients may try again.
     fn authd_lost(&mut self) {
         self.hub.authd = None;
+        self.hub.certificates.disconnect();
         let asking: Vec<usize> =
             self.sessions.iter().filter(|(_, session)| session.is_asking()).map(|(key, _)| key).collect();
         for key in asking {
@@ -355,10 +365,11 @@ impl Worker {
                 if self.hub.authd.is_some() {
                     self.authd_lost();
                 }
+                let signs = fds.pop().map(|fd| self.hub.certificates.connect(fd));
                 let link = fds.pop().map(|fd| Link::from_fd(fd, Source::Authd.token(), &self.hub.registry));
                 match link {
-                    Some(Ok(link)) => self.hub.authd = Some(link),
-                    other => self.hub.fatal = Some(format!("link to authd: {other:?}")),
+                    Some(Ok(link)) if matches!(signs, Some(Ok(()))) => self.hub.authd = Some(link),
+                    other => self.hub.fatal = Some(format!("links to authd: {other:?}, {signs:?}")),
                 }
             }
             ToWorker::Listener(listener) => {

@@ -4,6 +4,7 @@ use std::{
     collections::{HashMap, VecDeque},
     io,
     os::fd::{AsRawFd, BorrowedFd, OwnedFd},
+    sync::Arc,
     time::Instant,
 };
 
@@ -22,7 +23,7 @@ use zeroize::Zeroize;
 
 use crate::{
     ask::Brokers, conduit::Staged, ftp::Out, helpers::Helpers, ledger::Ledger, link::Link, log::Log, passive::Pool,
-    transfer::Tools,
+    tls::keys::Certificates, transfer::Tools,
 };
 
 /// Bytes of unfinished and waiting lines that a session may hold; more are left in its socket.
@@ -97,6 +98,8 @@ pub struct Hub {
     pub monitor: Link<FromWorker, ToWorker>,
     /// The link to authd, while it lives.
     pub authd: Option<Link<ToAuthd, FromAuthd>>,
+    /// What TLS shows clients, and who signs for it.
+    pub certificates: Arc<Certificates>,
     /// The brokers' links.
     pub brokers: Brokers,
     /// Passive sockets.
@@ -166,6 +169,7 @@ impl Hub {
             registry,
             monitor,
             authd: None,
+            certificates: Arc::default(),
             brokers: Brokers::default(),
             pool: Pool::default(),
             tools: Tools::new(&settings),

@@ -15,6 +15,7 @@
 //! | `listeners`, `passive` | sockets that the monitor made |
 //! | `lobby`, `proxy` | connections from proxies, and their headers |
 //! | `ledger` | limits that hold over all workers |
+//! | `tls` | certificates, and signatures from authd |
 //! | `hub`, `log` | what sessions share; lines for the log |
 //!
 //! Fears: its clients. If one takes this process over, it has the client sockets, the passive sockets and the brokers
@@ -35,6 +36,7 @@ pub mod log;
 pub mod passive;
 pub mod proxy;
 pub mod session;
+pub mod tls;
 pub mod transfer;
 
 use std::process::ExitCode;

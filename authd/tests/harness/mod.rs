@@ -18,6 +18,7 @@ use ipc::{
         monitor_authd::{self, AuthdSettings, AuthdStart, FromAuthd, Grant, ToAuthd},
         user_record::UserRecord,
         worker_authd::{self, Check, Outcome, Verdict},
+        worker_keys,
     },
     types::{Blob, Build, Ids, Secret, SessionId, UserName, WorkerId},
 };
@@ -143,9 +144,11 @@ impl Authd {
         let id = WorkerId(self.workers);
         self.workers += 1;
         let (link, theirs) = worker_authd::WorkerEnd::pair().unwrap();
+        let (keys, keys_theirs) = worker_keys::WorkerEnd::pair().unwrap();
         set_socket_timeout(&link, Timeout::Recv, Some(PATIENCE)).unwrap();
-        self.link.send(&ToAuthd::AddWorker(id), &[theirs.as_fd()]).unwrap();
-        Worker { id, link }
+        set_socket_timeout(&keys, Timeout::Recv, Some(PATIENCE)).unwrap();
+        self.link.send(&ToAuthd::AddWorker(id), &[theirs.as_fd(), keys_theirs.as_fd()]).unwrap();
+        Worker { id, link, keys }
     }
 
     /// Stops the program; its last words. What it said before is not looked at.
@@ -182,6 +185,7 @@ impl Drop for Authd {
 pub struct Worker {
     pub id: WorkerId,
     pub link: worker_authd::WorkerEnd,
+    pub keys: worker_keys::WorkerEnd,
 }
 
 impl Worker {
@@ -201,9 +205,10 @@ impl Worker {
 
     /// The next verdict.
     pub fn hear(&mut self) -> (u32, Outcome) {
-        let worker_authd::FromAuthd::Verdict(Verdict { session, outcome }) =
-            self.link.recv().expect("a verdict").record;
-        (session.0, outcome)
+        match self.link.recv().expect("a verdict").record {
+            worker_authd::FromAuthd::Verdict(Verdict { session, outcome }) => (session.0, outcome),
+            other => panic!("no verdict: {other:?}"),
+        }
     }
 
     /// Whether authd has closed the link.

@@ -63,16 +63,12 @@ impl Record for ToBroker {
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             ToBroker::AddWorker(_) => ONE,
-            ToBroker::Start(_) | ToBroker::DropWorker(_) | ToBroker::Stop => NONE,
+            _ => NONE,
         }
     }
 }
 
-impl Record for FromBroker {
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
-}
+impl Record for FromBroker {}
 
 /// The monitor's end.
 pub type MonitorEnd = Channel<ToBroker, FromBroker>;

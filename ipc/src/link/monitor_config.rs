@@ -80,6 +80,8 @@ pub struct Config {
     pub brokers: Blob<{ monitor_broker::SETTINGS }>,
     /// What authd is told.
     pub authd: AuthdSettings,
+    /// The files of `[[certificate]]`, the certificate of each before its key; at most 32 paths of less than 1024 bytes.
+    pub certificates: Vec<PathBuf>,
 }
 
 /// Settings that a reload cannot change.
@@ -147,21 +149,18 @@ impl Record for ToConfig {
 }
 
 impl Record for FromConfig {
-    /// Paths are shorter than 4096 bytes; there are two in a [`Config`], beside the settings it carries packed.
-    const CAP: usize = 40_960;
+    /// Paths are shorter than 4096 bytes; there are two in a [`Config`], beside those of certificates and the settings it carries packed.
+    const CAP: usize = 73_728;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             FromConfig::Done(_) => 2..=2,
-            FromConfig::UsersFile(_) | FromConfig::Refused(_) => NONE,
+            _ => NONE,
         }
     }
 }
 
 impl Record for Account {
     const CAP: usize = 8192;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
 /// The monitor's end.

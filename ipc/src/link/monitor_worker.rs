@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
-use crate::call::{Call, NONE, ONE, Record, UP_TO_ONE};
+use crate::call::{Call, NONE, ONE, Record, TWO, UP_TO_ONE};
 use crate::types::{Blob, BrokerId, Build, ListenerId, Port, SessionId, WorkerId};
 use crate::{Channel, MAX_FDS};
 
@@ -20,7 +20,8 @@ pub const SETTINGS: usize = 19_456;
 pub enum ToWorker {
     /// First record.
     Start(WorkerStart),
-    /// Link to authd; one descriptor. Comes again when authd was started again: the link before is dead.
+    /// Links to authd; two descriptors: for password checks, and for signatures. They come again when authd was started again:
+    /// those before are dead.
     Authd,
     /// Accept clients here; one descriptor, the listening socket all workers share.
     Listener(Listener),
@@ -153,32 +154,19 @@ impl Record for ToWorker {
     const CAP: usize = SETTINGS + 1024;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
-            ToWorker::Authd | ToWorker::Listener(_) | ToWorker::Region(_) => ONE,
+            ToWorker::Authd => TWO,
+            ToWorker::Listener(_) | ToWorker::Region(_) => ONE,
             ToWorker::PassivePool(_) => PassivePool::RETURNED,
             ToWorker::ConnectBack(reply) if reply.errno == 0 => ONE,
             ToWorker::Granted(_) => UP_TO_ONE,
-            ToWorker::ConnectBack(_)
-            | ToWorker::Start(_)
-            | ToWorker::CloseListener(_)
-            | ToWorker::Settings(_)
-            | ToWorker::GrantRefused(_)
-            | ToWorker::Kick(_)
-            | ToWorker::Stop => NONE,
+            _ => NONE,
         }
     }
 }
 
 impl Record for FromWorker {
     fn descriptors(&self) -> RangeInclusive<usize> {
-        match self {
-            FromWorker::ConnectBack(_) => ConnectBack::SENT,
-            FromWorker::Ready(_)
-            | FromWorker::CannotStart(_)
-            | FromWorker::Log(_)
-            | FromWorker::Lines(_)
-            | FromWorker::PassivePool(_)
-            | FromWorker::SessionEnded(_) => NONE,
-        }
+        if let FromWorker::ConnectBack(_) = self { ConnectBack::SENT } else { NONE }
     }
 }
 

@@ -2,14 +2,13 @@
 //!
 //! caisson-config packs them, the monitor hands them on unread, and those whom they concern unpack them.
 
-use std::net::Ipv4Addr;
-use std::ops::RangeInclusive;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::{log::Level, monitor_broker, monitor_worker, places::Places};
-use crate::call::{NONE, Record};
+use crate::call::Record;
 use crate::types::Blob;
 use crate::wire::{self, Breach};
 
@@ -54,6 +53,45 @@ pub struct FtpSettings {
     pub buffer_pool_bytes: u64,
     /// `[performance] transfer_chunk_bytes`.
     pub transfer_chunk_bytes: u32,
+    /// `None` without any `[[certificate]]`.
+    pub tls: Option<Tls>,
+}
+
+/// TLS, where there is a certificate.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tls {
+    /// Listeners with `tls = "implicit"`: TLS from the first byte on.
+    pub implicit: Vec<SocketAddr>,
+    /// Listeners with `tls = "no"`: AUTH is refused there.
+    pub plain: Vec<SocketAddr>,
+    /// `tls_required`.
+    pub require: Require,
+    /// `data_resumption`.
+    pub resumption: Resumption,
+}
+
+/// What may not be done without TLS.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Require {
+    /// Everything may.
+    #[default]
+    No,
+    /// Logging in.
+    Login,
+    /// Logging in, and data connections.
+    Data,
+}
+
+/// Whether a data connection must resume the TLS session of its control connection.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Resumption {
+    /// One that does not is refused.
+    Required,
+    /// One that offers to resume must resume that session; a full handshake will do.
+    #[default]
+    IfOffered,
+    /// Nothing can be resumed.
+    Off,
 }
 
 /// Settings of caisson.toml(5) that a broker obeys from its start to its end.
@@ -69,16 +107,10 @@ pub struct BrokerSettings {
 
 impl Record for FtpSettings {
     const CAP: usize = monitor_worker::SETTINGS;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
 impl Record for BrokerSettings {
     const CAP: usize = monitor_broker::SETTINGS;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
 /// For the monitor to hand on; `None` when it is longer than `MOST`.
@@ -97,6 +129,8 @@ pub fn unpack<R: Record, const MOST: usize>(packed: &Blob<MOST>) -> Result<R, Br
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
 
     #[test]
@@ -131,6 +165,7 @@ mod tests {
             session_timeout_secs: u32::MAX,
             max_sessions: u32::MAX,
             buffer_pool_bytes: u64::MAX,
+            tls: Some(Tls { implicit: vec![(Ipv6Addr::from(u128::MAX), u16::MAX).into(); 16], ..Tls::default() }),
             ..FtpSettings::default()
         };
         assert!(pack::<_, { monitor_worker::SETTINGS }>(&settings).is_some());

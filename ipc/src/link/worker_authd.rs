@@ -1,4 +1,4 @@
-//! worker <-> authd: password checks. Hostile in both directions.
+//! worker <-> authd: password checks, and the certificates of TLS. Hostile in both directions.
 
 use std::{net::IpAddr, ops::RangeInclusive};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Channel,
-    call::{Call, NONE, Record},
+    call::{Call, NONE, ONE, Record},
     types::{HostName, Secret, SessionId, UserName},
 };
 
@@ -46,6 +46,8 @@ impl Call for Check {
 pub enum FromAuthd {
     /// The answer to a check.
     Verdict(Verdict),
+    /// The certificates from now on; one descriptor, a table (see [`crate::table`]) of [`Chain`](super::worker_keys::Chain)s.
+    Certificates,
 }
 
 /// The answer to a [`Check`].
@@ -71,15 +73,12 @@ pub enum Outcome {
 impl Record for ToAuthd {
     const CAP: usize = 1024;
     const WIPE: bool = true;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
 impl Record for FromAuthd {
     const CAP: usize = 1024;
     fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
+        if let FromAuthd::Certificates = self { ONE } else { NONE }
     }
 }
 

@@ -5,7 +5,8 @@
 use ipc::types::HostName;
 
 use crate::value::{
-    absolute, address, banner, gid, gids, hash, hosts, level, networks, permissions, ports, set, uid, zone,
+    absolute, address, banner, file, gid, gids, hash, hosts, level, networks, permissions, ports, require, resumption,
+    security, set, uid, zone,
 };
 use crate::{Entry, Part, Settings};
 
@@ -54,6 +55,7 @@ impl<T> Kind<T> {
 const BANNER: &str = "a string of at most 1024 printable bytes, lines separated by \\n";
 const HOSTS: &str = "an array of at most 16 names of [[host]] sections of caisson.toml";
 const IPV4: &str = "a string, an IPv4 address";
+const FILE: &str = "a string, an absolute path of less than 1024 bytes";
 const PATH: &str = "a string, an absolute path";
 const UID: &str = "a uid, or a string, the name of a user of the system";
 const GID: &str = "a gid, or a string, the name of a group of the system";
@@ -90,6 +92,8 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "passive_address",       UNSET,     Text(IPV4, |c, v| set(&mut c.ftp.passive_address, v.parse().ok().map(Some)))),
     word("", "active",                "true",    Flag(|c, on| c.ftp.active = on)),
     word("", "active_source_port_20", "false",   Flag(|c, on| c.config.active_source_port_20 = on)),
+    word("", "tls_required",          "\"no\"",  Text("\"no\" or \"login\" or \"data\"", |c, v| set(&mut c.tls.require, require(v)))),
+    word("", "data_resumption",       "\"if-offered\"", Text("\"required\" or \"if-offered\" or \"off\"", |c, v| set(&mut c.tls.resumption, resumption(v)))),
     word("", "login_timeout_secs",    "60",      Number(0, DAY, |c, n| c.ftp.login_timeout_secs = n as u32)),
     word("", "idle_timeout_secs",     "300",     Number(0, DAY, |c, n| c.ftp.idle_timeout_secs = n as u32)),
     word("", "data_connect_timeout_secs", "30",  Number(0, DAY, |c, n| c.ftp.data_connect_timeout_secs = n as u32)),
@@ -120,6 +124,9 @@ pub const CONFIG: &[Keyword<Settings>] = &[
 pub const REPEATED: &[Keyword<Part>] = &[
     word("listen", "address",         REQUIRED,  Text("a string ADDRESS:PORT, as in \"0.0.0.0:21\" or \"[::]:21\"", |l, v| set(&mut l.address, address(v).map(Some)))),
     word("listen", "proxies",         UNSET,     List(NETWORKS, |l, v| set(&mut l.proxies, Some(networks(v)?)))),
+    word("listen", "tls",             UNSET,     Text("\"no\" or \"explicit\" or \"implicit\"", |l, v| set(&mut l.tls, security(v).map(Some)))),
+    word("certificate", "certificate", REQUIRED, Text(FILE, |c, v| set(&mut c.certificate, file(v).map(Some)))),
+    word("certificate", "key",        REQUIRED,  Text(FILE, |c, v| set(&mut c.key, file(v).map(Some)))),
     word("passive", "clients",        REQUIRED,  List(NETWORKS, |p, v| set(&mut p.clients, Some(networks(v)?)))),
     word("passive", "address",        UNSET,     Text(IPV4, |p, v| set(&mut p.external, v.parse().ok().map(Some)))),
     word("host", "name",              REQUIRED,  Text("a string, a host name as clients write it", |h, v| set(&mut h.name, HostName::new(v.as_bytes()).map(Some)))),

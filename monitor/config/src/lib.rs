@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use ipc::Received;
 use ipc::link::Confine;
 use ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
-use ipc::link::settings::{BrokerSettings, FtpSettings};
+use ipc::link::settings::{BrokerSettings, FtpSettings, Tls};
 use ipc::types::{Blob, HostName, Network, UserName};
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
@@ -56,6 +56,10 @@ pub struct Settings {
     pub users_file: PathBuf,
     pub worker_user: String,
     pub authd_user: String,
+    /// What workers are told of it, if there is a certificate.
+    pub tls: Tls,
+    /// Where TLS is asked for, which needs a certificate: offset and keyword.
+    pub wants_certificate: Option<(usize, &'static str)>,
     pub anonymous: bool,
     /// The names of `[[host]]`.
     pub hosts: Vec<HostName>,
@@ -69,11 +73,25 @@ pub struct Part {
     /// `address` of `[[listen]]`.
     pub address: Option<SocketAddr>,
     pub proxies: Vec<Network>,
+    pub tls: Option<Security>,
+    pub certificate: Option<PathBuf>,
+    pub key: Option<PathBuf>,
     pub clients: Vec<Network>,
     /// `address` of `[[passive]]`.
     pub external: Option<Ipv4Addr>,
     pub name: Option<HostName>,
     pub banner: Option<Blob<1024>>,
+}
+
+/// `tls` of `[[listen]]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    /// There is none.
+    No,
+    /// By AUTH.
+    Explicit,
+    /// From the first byte on.
+    Implicit,
 }
 
 /// One `[[user]]` as written: names looked up, not yet judged.

@@ -7,9 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipc::link::{log::Level, monitor_config::Ports};
+use ipc::link::{
+    log::Level,
+    monitor_config::Ports,
+    settings::{Require, Resumption},
+};
 use ipc::types::{Blob, HostName, Network, NoNetwork, Permission, Permissions};
 use nix::unistd::{Group, User};
+
+use crate::Security;
 
 /// `FIRST-LAST`, both from 1024 to 65535, in this order.
 pub(crate) fn ports(text: &str) -> Option<Ports> {
@@ -26,6 +32,27 @@ pub(crate) fn set<V>(slot: &mut V, value: Option<V>) -> Result<(), String> {
 
 pub(crate) fn absolute(path: &str) -> Option<PathBuf> {
     (path.starts_with('/') && path.len() < 4096 && !path.contains(char::is_control)).then(|| path.into())
+}
+
+/// The file of a certificate or key.
+pub(crate) fn file(path: &str) -> Option<PathBuf> {
+    absolute(path).filter(|_| path.len() < 1024)
+}
+
+pub(crate) fn security(word: &str) -> Option<Security> {
+    let words = [("no", Security::No), ("explicit", Security::Explicit), ("implicit", Security::Implicit)];
+    words.iter().find(|(name, _)| *name == word).map(|&(_, security)| security)
+}
+
+pub(crate) fn require(word: &str) -> Option<Require> {
+    let words = [("no", Require::No), ("login", Require::Login), ("data", Require::Data)];
+    words.iter().find(|(name, _)| *name == word).map(|&(_, require)| require)
+}
+
+pub(crate) fn resumption(word: &str) -> Option<Resumption> {
+    use Resumption::{IfOffered, Off, Required};
+    let words = [("required", Required), ("if-offered", IfOffered), ("off", Off)];
+    words.iter().find(|(name, _)| *name == word).map(|&(_, resumption)| resumption)
 }
 
 pub(crate) fn address(text: &str) -> Option<SocketAddr> {

@@ -358,3 +358,33 @@ fn whatever_is_done_to_a_file_the_answer_is_one_line_with_its_place() {
         write(&files.users(), std::str::from_utf8(&users).unwrap());
     }
 }
+
+#[test]
+fn tls_is_told_to_workers_where_there_is_a_certificate_and_asked_for_nowhere_else() {
+    use ipc::link::settings::{Require, Resumption, Tls};
+    let pair = "[[certificate]]\ncertificate = \"/c.pem\"\nkey = \"/k.pem\"\n";
+    let implicit = "[[listen]]\naddress = \"127.0.0.1:990\"\ntls = \"implicit\"\n";
+    let head = "tls_required = \"login\"\ndata_resumption = \"required\"\n";
+    let (settings, _) = Files::new(&format!("{head}{implicit}{pair}"), "").load().unwrap();
+    assert_eq!(settings.config.certificates, [PathBuf::from("/c.pem"), "/k.pem".into()]);
+    let implicit_at = vec!["127.0.0.1:990".parse().unwrap()];
+    let (require, resumption) = (Require::Login, Resumption::Required);
+    assert_eq!(settings.ftp.tls, Some(Tls { implicit: implicit_at, plain: Vec::new(), require, resumption }));
+    let (settings, _) = Files::new("", "").load().unwrap();
+    assert_eq!(settings.ftp.tls, None);
+    for (config, place) in [(head, "caisson.toml:1:1: tls_required: "), (implicit, "caisson.toml:4:1: listen.tls: ")] {
+        let error = Files::new(config, "").error();
+        assert!(error.starts_with(place) && error.ends_with("make-certificate makes one to begin with"), "{error}");
+    }
+}
+
+#[test]
+fn a_certificate_has_a_key_and_there_are_sixteen_at_most() {
+    let pair = "[[certificate]]\ncertificate = \"/c.pem\"\nkey = \"/k.pem\"\n";
+    assert!(Files::new(&pair.repeat(16), "").load().is_ok());
+    assert!(Files::new(&pair.repeat(17), "").error().contains("certificate.certificate: expected at most 16 sections"));
+    let error = Files::new("[[certificate]]\ncertificate = \"/c.pem\"\n", "").error();
+    assert!(error.contains("certificate.key: missing; expected a string, an absolute path"), "{error}");
+    let long = format!("[[certificate]]\ncertificate = \"/{}\"\nkey = \"/k\"\n", "c".repeat(1024));
+    assert!(Files::new(&long, "").error().contains("of less than 1024 bytes"));
+}

@@ -109,7 +109,7 @@ fn synopsis(page: &str) -> String {
         let optional = words.next_if_eq(&".Op").is_some();
         let mut out = Vec::new();
         while let Some(word) = words.next() {
-            match word.trim_start_matches('.') {
+            match if word == "..." { word } else { word.trim_start_matches('.') } {
                 "Nm" => text.push('\n'),
                 "Fl" => out.push(format!("-{}", words.next().unwrap())),
                 "Ar" | "Cm" => {}

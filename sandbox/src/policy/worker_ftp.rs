@@ -6,7 +6,8 @@
 //! neither fcntl(2) nor ioctl(2) can make it block (`O_NONBLOCK` belongs to the open file, not to the descriptor).
 
 use libc::{
-    F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ, IPPROTO_TCP, MSG_FASTOPEN, SHUT_WR, TCP_CORK, TCP_NODELAY,
+    F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ, IPPROTO_TCP, MSG_FASTOPEN, SHUT_WR,
+    TCP_CORK, TCP_NODELAY,
 };
 
 /// include/uapi/linux/sockios.h.
@@ -27,8 +28,8 @@ pub const CALLS: &[Row] = &[
     call!(SYS_fadvise64, "worker/src/transfer/mod.rs: a helper thread announces what it will read"),
     when!(
         SYS_fcntl,
-        [arg(1, OneOf(&[F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ]))],
-        "worker/src/event.rs: copies of descriptors; worker/src/transfer/splice.rs: wide pipes"
+        [arg(1, OneOf(&[F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ]))],
+        "worker/src/event.rs: copies of descriptors; worker/src/transfer/splice.rs: wide pipes; worker/src/tls/keys.rs: the table is sealed"
     ),
     call!(SYS_fsync, "worker/src/transfer/mod.rs: a helper thread ends an upload, where that is set"),
     call!(SYS_getpeername, "worker/src/session.rs"),

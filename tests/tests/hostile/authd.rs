@@ -58,7 +58,7 @@ fn a_wrong_password_gives_no_grant_and_no_broker() {
     let ToAuthd::Check(mut ask) = check(&scene.daemon, "alice", 1) else { unreachable!("a check") };
     ask.password = ipc::types::Secret::new(b"guess".to_vec()).expect("short");
     puppet.send(Link::Authd, &ToAuthd::Check(ask), &[]);
-    let (FromAuthd::Verdict(verdict), _) = puppet.expect(Link::Authd);
+    let (FromAuthd::Verdict(verdict), _) = puppet.expect(Link::Authd) else { panic!("no verdict") };
     assert_eq!(verdict.outcome, Outcome::Rejected);
     assert_eq!(puppet.receive(Link::Monitor, 300), Came::Nothing);
     scene.unnoticed("wrong password");

@@ -157,6 +157,7 @@ mod tests {
             max_sessions: 10,
             max_sessions_per_address: 0,
             address_prefixes: (32, 64),
+            tls: None,
             sendfile: true,
             splice: true,
             buffer_pool_bytes: 1 << 20,

@@ -17,6 +17,7 @@ use ipc::{
         settings::{FtpSettings, pack},
         worker_authd::{AuthdEnd, Check, FromAuthd, Outcome, ToAuthd, Verdict},
         worker_broker::{Answer, Ask, BrokerEnd, Done, Why},
+        worker_keys,
     },
     types::{Blob, BrokerId, Build, Ids, ListenerId, SessionId, WorkerId},
 };
@@ -56,6 +57,7 @@ pub fn settings() -> FtpSettings {
         splice: true,
         buffer_pool_bytes: 1 << 20,
         transfer_chunk_bytes: 1 << 16,
+        tls: None,
     }
 }
 
@@ -226,7 +228,8 @@ fn wait_readable(fd: std::os::fd::BorrowedFd<'_>) {
 
 fn new_authd(monitor: &mut MonitorEnd) -> AuthdEnd {
     let (authd, theirs) = AuthdEnd::pair().unwrap();
-    monitor.send(&ToWorker::Authd, &[theirs.as_fd()]).unwrap();
+    let (_, signs) = worker_keys::AuthdEnd::pair().unwrap();
+    monitor.send(&ToWorker::Authd, &[theirs.as_fd(), signs.as_fd()]).unwrap();
     authd
 }
 

@@ -1,0 +1,3 @@
+//! TLS of control and data connections.
+
+pub mod keys;
