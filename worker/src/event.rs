@@ -7,6 +7,7 @@ use std::{
     io,
     net::SocketAddr,
     os::fd::OwnedFd,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -21,6 +22,7 @@ use ipc::{
 };
 use mio::{Events, Interest, Poll};
 use rustix::net::{SendFlags, send};
+use rustls::server::ResolvesServerCert;
 use slab::Slab;
 
 use crate::{
@@ -32,7 +34,8 @@ use crate::{
     link::{Link, Lost},
     listeners::{Accepted, Listeners, PER_TURN},
     lobby::{Heard, Lobby},
-    session::{Arrival, Seen, Session},
+    session::{Approach, Arrival, Seen, Session},
+    tls::Tls,
 };
 
 /// Events taken from the kernel at once.
@@ -64,6 +67,18 @@ impl Worker {
         hub.watch(hub.helpers.bell(), Source::Helpers, Interest::READABLE, false)?;
         let (listeners, lobby, sessions) = Default::default();
         Ok(Worker { poll, hub, listeners, lobby, sessions, stops: false })
+    }
+
+    /// Clients may use TLS from now on, with these certificates; what has been agreed on before goes on with the old ones.
+    ///
+    /// # Errors
+    /// As [`Tls::new`].
+    pub fn certify(&mut self, certificates: Arc<dyn ResolvesServerCert>) -> Result<(), rustls::Error> {
+        match &mut self.hub.tls {
+            Some(tls) => tls.certify(certificates)?,
+            None => self.hub.tls = Some(Tls::new(certificates)?),
+        }
+        Ok(())
     }
 
     /// Tells the monitor something.
@@ -193,7 +208,10 @@ impl Worker {
     /// Somebody has connected: a client, or a proxy, which says first on whose behalf.
     fn arrive(&mut self, fd: OwnedFd, peer: SocketAddr, listener: Listener) {
         match self.hub.settings.places.door(listener.address).map(|door| door.admits(peer.ip())) {
-            None => self.welcome(fd, Arrival { peer, listener: listener.id, proxied: None }),
+            None => {
+                let approach = Approach::at(listener.address, &self.hub.settings);
+                self.welcome(fd, Arrival { peer, listener: listener.id, proxied: None, approach });
+            }
             Some(false) => self.no_header(peer, "not one of proxies"),
             Some(true) => {
                 if !self.lobby.enter(fd, peer, listener, &mut self.hub) {

@@ -10,6 +10,7 @@
 //! | `session` | one client; `conduit` its data connection |
 //! | `ftp` | the protocol: no sockets |
 //! | `transfer` | the data paths |
+//! | `tls` | TLS, sans-io: rustls, tickets |
 //! | `helpers` | the threads that wait for disks |
 //! | `ask`, `link` | questions to monitor, authd, brokers |
 //! | `listeners`, `passive` | sockets that the monitor made |
@@ -35,6 +36,7 @@ pub mod log;
 pub mod passive;
 pub mod proxy;
 pub mod session;
+pub mod tls;
 pub mod transfer;
 
 use std::process::ExitCode;

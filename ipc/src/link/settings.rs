@@ -2,7 +2,7 @@
 //!
 //! caisson-config packs them, the monitor hands them on unread, and those whom they concern unpack them.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -54,6 +54,45 @@ pub struct FtpSettings {
     pub buffer_pool_bytes: u64,
     /// `[performance] transfer_chunk_bytes`.
     pub transfer_chunk_bytes: u32,
+    /// TLS; `None` without any certificate.
+    pub tls: Option<Tls>,
+}
+
+/// TLS for control and data connections (RFC 4217).
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tls {
+    /// Listeners where a client begins with its handshake.
+    pub implicit: Vec<SocketAddr>,
+    /// Listeners without AUTH.
+    pub plain: Vec<SocketAddr>,
+    /// What has to be under TLS.
+    pub require: Require,
+    /// Whether a data connection has to resume the control connection's TLS session.
+    pub resumption: Resumption,
+}
+
+/// What has to be under TLS.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Require {
+    /// Nothing.
+    #[default]
+    No,
+    /// The control connection, from USER on.
+    Login,
+    /// Data connections as well.
+    Data,
+}
+
+/// Whether a data connection has to resume the control connection's TLS session, which shows that it is the same client's.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Resumption {
+    /// It has to.
+    #[default]
+    Required,
+    /// It need not, but it may not resume another one's.
+    IfOffered,
+    /// Nobody looks.
+    Off,
 }
 
 /// Settings of caisson.toml(5) that a broker obeys from its start to its end.

@@ -58,6 +58,10 @@ pub enum How {
     NoConnection,
     /// The client closed or reset the data connection.
     Reset,
+    /// Under TLS, the client ended the data connection without close_notify: something may be missing.
+    Cut,
+    /// The TLS handshake on the data connection failed, or its end was not acceptable; in few words, why.
+    Unsecured(&'static str),
     /// Nothing moved for `stall_timeout_secs`.
     Stalled,
     /// The file became shorter while it was sent.

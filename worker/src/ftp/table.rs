@@ -18,6 +18,8 @@ pub enum Feature {
     None,
     /// This one.
     Line(&'static str),
+    /// This one, if there is a certificate (RFC 4217 6).
+    IfSecure(&'static str),
     /// This one, if active mode is on.
     IfActive(&'static str),
     /// These.
@@ -72,7 +74,9 @@ pub const TABLE: &[Verb] = &[
     ready("ACCT", "information", ____, Feature::None, cmd::acct::run),
     ready("ALLO", "bytes [R bytes]", ____, Feature::None, cmd::allo::run),
     ready("APPE", "path", DATA, Feature::None, cmd::appe::run),
+    any  ("AUTH", "TLS", Feature::IfSecure("AUTH TLS"), cmd::auth::run),
     ready("AVBL", "[path]", ____, Feature::Line("AVBL"), cmd::avbl::run),
+    any  ("CCC", "", Feature::None, cmd::ccc::run),
     ready("CDUP", "", ____, Feature::None, cmd::cdup::run),
     any  ("CLNT", "name", Feature::Line("CLNT"), cmd::clnt::run),
     ready("CWD", "path", ____, Feature::None, cmd::cwd::run),
@@ -98,7 +102,9 @@ pub const TABLE: &[Verb] = &[
     any  ("OPTS", "UTF8 ON | MLST fact;... | HASH algorithm", Feature::None, cmd::opts::run),
     any  ("PASS", "password", Feature::None, cmd::pass::run),
     ready("PASV", "", ____, Feature::None, cmd::pasv::run),
+    any  ("PBSZ", "0", Feature::IfSecure("PBSZ"), cmd::pbsz::run),
     ready("PORT", "h1,h2,h3,h4,p1,p2", ____, Feature::None, cmd::port::run),
+    any  ("PROT", "C | P", Feature::IfSecure("PROT"), cmd::prot::run),
     ready("PWD", "", ____, Feature::None, cmd::pwd::run),
     any  ("QUIT", "", Feature::None, cmd::quit::run),
     ready("RANG", "first last", ____, Feature::Line("RANG STREAM"), cmd::rang::run),

@@ -40,6 +40,14 @@ impl Session {
                 }
                 None
             }
+            Order::Secure => {
+                self.secure(hub);
+                None
+            }
+            Order::Shield(shield) => {
+                self.set_shield(shield);
+                None
+            }
             Order::Logout => {
                 // A REIN that ends no login brings no more time for one.
                 if matches!(self.login, Login::Granted(..)) {
@@ -117,11 +125,18 @@ impl Session {
     fn begin(&mut self, order: Move, hub: &mut Hub) -> Option<Event<'static>> {
         self.since = hub.now;
         let place = Place(self.key, self.peer.ip());
+        let stream = match self.stream(order, hub) {
+            Ok(stream) => stream,
+            Err(how) => {
+                self.cut(hub);
+                return Some(Event::Ended(Ending { bytes: 0, how }));
+            }
+        };
         let turn = match (self.file.take(), self.conduit.take()) {
             (Some(file), Some(mut conduit)) => {
                 // The client reads or sends when it has our 150: no waiting for what is done next.
                 self.flush(hub);
-                let transfer = Transfer::new(file, order, &hub.tools);
+                let transfer = Transfer::new(file, order, stream, &hub.tools);
                 let staged = hub.staged.take();
                 let turn = conduit.begin(transfer, staged, place, hub);
                 self.conduit = Some(conduit);

@@ -6,10 +6,11 @@
 //! | `splice` | upload as it is |
 //! | `pooled` | the same where `sendfile` or `splice` is off, or the kernel refuses it |
 //! | `ascii` | TYPE A, both ways |
+//! | `secured` | under TLS, both ways |
 //! | `job` | no data connection: sums of files, copies |
 //!
 //! None keeps a buffer from one turn to the next: what a socket did not take is read again, what a socket gave is
-//! written at once. So transfers that wait cost no memory, and a worker needs one buffer for all of them, and each of its
+//! written at once (`secured` keeps a record, and what it has sealed). So transfers that wait cost no memory, and a worker needs one buffer for all of them, and each of its
 //! helper threads another.
 //!
 //! The loop's turns do not wait for disks. What is read is asked for first, byte by byte here and there, without waiting
@@ -20,6 +21,7 @@
 mod ascii;
 pub mod job;
 mod pooled;
+mod secured;
 mod sendfile;
 mod splice;
 
@@ -38,6 +40,7 @@ use rustix::{
 use crate::{
     ftp::data::{How, Move},
     helpers::THREADS,
+    tls::{Outgoing, Stream, stream::Flow},
 };
 
 /// Bytes of an upload to a disk that the loop takes itself, about: small files need no helper.
@@ -64,6 +67,10 @@ pub enum Step {
     Done,
     /// The data connection failed.
     Peer(Errno),
+    /// The data connection ended without close_notify.
+    Cut,
+    /// There is no TLS with this client; in few words, why.
+    Unsecured(&'static str),
     /// The file failed.
     File(Errno),
     /// The file became shorter.
@@ -97,6 +104,7 @@ pub struct Tools {
     pipe: Option<splice::Pipe>,
     first: Vec<u8>,
     second: Vec<u8>,
+    records: Outgoing,
     /// Bytes of each buffer.
     chunk: usize,
     sendfile: bool,
@@ -108,8 +116,9 @@ pub struct Tools {
 impl Tools {
     /// Obeys `[performance]`.
     pub fn new(settings: &FtpSettings) -> Self {
-        let (first, second) = (Vec::new(), Vec::new());
-        let mut tools = Tools { pipe: None, first, second, chunk: 0, sendfile: true, splice: true, rough: None };
+        let (first, second, records) = Default::default();
+        let mut tools =
+            Tools { pipe: None, first, second, records, chunk: 0, sendfile: true, splice: true, rough: None };
         tools.obey(settings);
         tools
     }
@@ -117,11 +126,13 @@ impl Tools {
     /// Takes new settings for transfers from now on.
     pub fn obey(&mut self, settings: &FtpSettings) {
         let threads = u64::try_from(1 + THREADS).unwrap_or(u64::MAX);
-        let third = usize::try_from(settings.buffer_pool_bytes / 3 / threads).unwrap_or(usize::MAX);
+        // Under TLS, what is converted needs room for its records as well.
+        let chunks = if settings.tls.is_some() { 6 } else { 3 };
+        let most = usize::try_from(settings.buffer_pool_bytes / chunks / threads).unwrap_or(usize::MAX);
         let wanted = usize::try_from(settings.transfer_chunk_bytes).unwrap_or(usize::MAX);
-        self.chunk = wanted.min(third).clamp(4 << 10, 4 << 20);
+        self.chunk = wanted.min(most).clamp(4 << 10, 4 << 20);
         (self.sendfile, self.splice) = (settings.sendfile, settings.splice);
-        (self.first, self.second) = (Vec::new(), Vec::new());
+        (self.first, self.second, self.records) = Default::default();
     }
 
     /// One buffer for bytes as they are.
@@ -136,6 +147,13 @@ impl Tools {
         self.second.resize(self.chunk * 2, 0);
         (&mut self.first, &mut self.second)
     }
+
+    /// The same, and one for records.
+    fn buffers_and_records(&mut self) -> (&mut [u8], &mut [u8], &mut Outgoing) {
+        self.buffers();
+        self.records.clear();
+        (&mut self.first, &mut self.second, &mut self.records)
+    }
 }
 
 #[derive(Debug)]
@@ -146,6 +164,8 @@ enum Way {
     PooledIn(pooled::In),
     AsciiOut(ascii::Out),
     AsciiIn(ascii::In),
+    SecuredOut(secured::Out),
+    SecuredIn(secured::In),
 }
 
 /// A transfer under way: the file and where it stands. The data connection is the session's.
@@ -164,22 +184,24 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Takes the file.
-    pub fn new(file: OwnedFd, order: Move, tools: &Tools) -> Self {
+    /// Takes the file; under TLS, the `stream` of the data connection that is to come.
+    pub fn new(file: OwnedFd, order: Move, stream: Option<Box<Stream>>, tools: &Tools) -> Self {
         let (way, receives, storage, sync) = match order {
             Move::Send { from, to, text, storage } => {
-                let way = match (text, tools.sendfile) {
-                    (true, _) => Way::AsciiOut(ascii::Out::new(from, to)),
-                    (false, true) => Way::Sendfile(sendfile::Sendfile { from, to }),
-                    (false, false) => Way::PooledOut(pooled::Out { from, to }),
+                let way = match (stream, text, tools.sendfile) {
+                    (Some(stream), ..) => Way::SecuredOut(secured::Out::new(from, to, text, stream)),
+                    (None, true, _) => Way::AsciiOut(ascii::Out::new(from, to)),
+                    (None, false, true) => Way::Sendfile(sendfile::Sendfile { from, to }),
+                    (None, false, false) => Way::PooledOut(pooled::Out { from, to }),
                 };
                 (way, false, storage, false)
             }
             Move::Receive { text, storage, sync } => {
-                let way = match (text, tools.splice) {
-                    (true, _) => Way::AsciiIn(ascii::In::default()),
-                    (false, true) => Way::Splice(splice::Splice),
-                    (false, false) => Way::PooledIn(pooled::In),
+                let way = match (stream, text, tools.splice) {
+                    (Some(stream), ..) => Way::SecuredIn(secured::In::new(text, stream)),
+                    (None, true, _) => Way::AsciiIn(ascii::In::default()),
+                    (None, false, true) => Way::Splice(splice::Splice),
+                    (None, false, false) => Way::PooledIn(pooled::In),
                 };
                 (way, true, storage, sync)
             }
@@ -195,6 +217,16 @@ impl Transfer {
     /// Whether bytes come from the client.
     pub fn receives(&self) -> bool {
         self.receives
+    }
+
+    /// Grows whenever the data connection has taken or given something.
+    pub fn progress(&self) -> u64 {
+        self.moved + self.way.stream().map_or(0, Stream::sent)
+    }
+
+    /// Under TLS, the data connection.
+    pub fn stream(&self) -> Option<&Stream> {
+        self.way.stream()
     }
 
     /// The file, when all is done.
@@ -213,6 +245,12 @@ impl Transfer {
 
     /// One turn of the loop, which does not wait for a disk.
     pub fn step(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, share: usize) -> Step {
+        if let Some(stream) = self.way.stream_mut().filter(|stream| !stream.is_ready()) {
+            match stream.shake(data) {
+                Flow::Done => {}
+                flow => return secured::step(flow),
+            }
+        }
         match self.step_at_hand(data, tools, share) {
             Step::Done if self.sync => {
                 self.ended = true;
@@ -319,6 +357,8 @@ impl Transfer {
                 Way::PooledIn(path) => path,
                 Way::AsciiOut(path) => path,
                 Way::AsciiIn(path) => path,
+                Way::SecuredOut(path) => path,
+                Way::SecuredIn(path) => path,
             };
             match path.step(ends, tools, share, &mut self.moved) {
                 Step::Refused => self.way = self.fallback(),
@@ -343,7 +383,24 @@ impl Way {
             Way::Sendfile(path) => Some((path.from, path.to)),
             Way::PooledOut(path) => Some((path.from, path.to)),
             Way::AsciiOut(path) => Some((path.from, path.to)),
-            Way::Splice(_) | Way::PooledIn(_) | Way::AsciiIn(_) => None,
+            Way::SecuredOut(path) => Some((path.from, path.to)),
+            Way::Splice(_) | Way::PooledIn(_) | Way::AsciiIn(_) | Way::SecuredIn(_) => None,
+        }
+    }
+
+    fn stream(&self) -> Option<&Stream> {
+        match self {
+            Way::SecuredOut(path) => Some(&path.stream),
+            Way::SecuredIn(path) => Some(&path.stream),
+            _ => None,
+        }
+    }
+
+    fn stream_mut(&mut self) -> Option<&mut Stream> {
+        match self {
+            Way::SecuredOut(path) => Some(&mut path.stream),
+            Way::SecuredIn(path) => Some(&mut path.stream),
+            _ => None,
         }
     }
 }
@@ -359,6 +416,8 @@ pub fn outcome(step: Step) -> Option<How> {
         Step::More | Step::Blocked | Step::Cold => None,
         Step::Done => Some(How::Complete),
         Step::Peer(_) => Some(How::Reset),
+        Step::Cut => Some(How::Cut),
+        Step::Unsecured(why) => Some(How::Unsecured(why)),
         Step::File(errno) => Some(How::File(errno.raw_os_error())),
         Step::Refused => Some(How::File(Errno::INVAL.raw_os_error())),
         Step::Shrunk => Some(How::Shrunk),

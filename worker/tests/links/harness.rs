@@ -56,6 +56,7 @@ pub fn settings() -> FtpSettings {
         splice: true,
         buffer_pool_bytes: 1 << 20,
         transfer_chunk_bytes: 1 << 16,
+        tls: None,
     }
 }
 

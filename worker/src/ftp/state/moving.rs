@@ -261,6 +261,9 @@ fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, ou
         (How::Complete, None) => out.reply(226, "Transfer complete."),
         (How::NoConnection, _) => out.reply(425, "No data connection."),
         (How::Reset, _) => out.reply(426, "Data connection lost; the transfer is not complete."),
+        (How::Cut, _) => out.reply(426, "The end came without TLS close_notify; the transfer is not complete."),
+        // RFC 4217 10.2: the TLS negotiation failed or was unacceptable.
+        (How::Unsecured(why), _) => out.reply_fmt(522, format_args!("No TLS on the data connection: {why}.")),
         (How::Stalled, _) => out.reply(426, "Nothing moved for too long; the transfer is not complete."),
         (How::Shrunk | How::File(_), _) => file_failed(ending.how, "the transfer is not complete", out),
     }
@@ -268,6 +271,8 @@ fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, ou
         How::Complete => (Level::Info, "complete"),
         How::NoConnection => (Level::Info, "no-connection"),
         How::Reset => (Level::Info, "reset"),
+        How::Cut => (Level::Info, "no-close-notify"),
+        How::Unsecured(_) => (Level::Info, "no-tls"),
         How::Stalled => (Level::Info, "stalled"),
         How::Shrunk => (Level::Warning, "shrunk"),
         How::File(_) => (Level::Warning, "file-error"),
@@ -285,7 +290,7 @@ pub fn file_failed(how: How, what: &str, out: &mut Out) {
             out.reply_fmt(452, format_args!("No space left; {what}."));
         }
         How::File(errno) => out.reply_fmt(451, format_args!("Local error (errno {errno}); {what}.")),
-        How::Complete | How::NoConnection | How::Reset | How::Stalled => {
+        How::Complete | How::NoConnection | How::Reset | How::Cut | How::Unsecured(_) | How::Stalled => {
             out.reply_fmt(451, format_args!("Local error; {what}."));
         }
     }
