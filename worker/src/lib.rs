@@ -39,7 +39,7 @@ pub mod session;
 pub mod tls;
 pub mod transfer;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use helpers::Helpers;
 use ipc::{
@@ -52,11 +52,17 @@ use ipc::{
     types::{Blob, Build},
 };
 use ledger::Ledger;
+use rustls::server::ResolvesServerCert;
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 /// The program.
 pub fn main() -> ExitCode {
-    match climb() {
+    main_with(None)
+}
+
+/// The program with certificates from the start; otherwise they come over the link to the monitor, if there are any.
+pub fn main_with(certificates: Option<Arc<dyn ResolvesServerCert>>) -> ExitCode {
+    match climb(certificates) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("caisson-worker: {why}");
@@ -66,7 +72,7 @@ pub fn main() -> ExitCode {
 }
 
 /// The ladder.
-fn climb() -> Result<(), String> {
+fn climb(certificates: Option<Arc<dyn ResolvesServerCert>>) -> Result<(), String> {
     let fd = sandbox::take_link().map_err(|error| error.to_string())?;
     let mut link: WorkerEnd = Channel::from_fd(fd).map_err(|error| format!("descriptor 0: {error}"))?;
     let start = match link.recv() {
@@ -86,6 +92,9 @@ fn climb() -> Result<(), String> {
         }
     };
     let mut worker = event::Worker::new(link, settings, ledger, helpers).map_err(|error| format!("epoll: {error}"))?;
+    if let Some(certificates) = certificates {
+        worker.certify(certificates).map_err(|error| format!("TLS: {error}"))?;
+    }
     worker.tell(FromWorker::Ready(Ready { weaker: Blob::cut(weaker.join("; ").as_bytes()) }));
     worker.run()
 }
@@ -117,6 +126,7 @@ fn enter(confine: &Confine, settings: &FtpSettings) -> Result<(Helpers, Vec<Stri
         enforcement: if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required },
     };
     let confined = sandbox::confine(&order).map_err(|error| error.to_string())?;
+    tls::prepare().map_err(|error| format!("random numbers for TLS: {error:?}"))?;
     let helpers = Helpers::start(settings)
         .map_err(|error| format!("helper threads: {error}; raise LimitNPROC of the service"))?;
     let report = confined.seal().map_err(|error| error.to_string())?;

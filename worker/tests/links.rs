@@ -7,5 +7,10 @@ mod authd;
 mod brokers;
 #[path = "links/harness.rs"]
 mod harness;
+#[path = "links/keys.rs"]
+#[allow(dead_code, reason = "examples/worker-with-key.rs uses the rest of it")]
+mod keys;
 #[path = "links/monitor.rs"]
 mod monitor;
+#[path = "links/secured.rs"]
+mod secured;

@@ -23,7 +23,11 @@ mod tickets;
 use std::sync::Arc;
 
 use ipc::link::settings::Resumption;
-use rustls::{Error, ServerConfig, crypto::aws_lc_rs, server::ResolvesServerCert};
+use rustls::{
+    Error, ServerConfig,
+    crypto::{GetRandomFailed, aws_lc_rs},
+    server::ResolvesServerCert,
+};
 
 pub use connection::{Connection, Standing};
 pub use outgoing::Outgoing;
@@ -102,6 +106,15 @@ impl Tls {
         let connection = Connection::new(&self.data, &self.tickets, owner)?;
         Ok(Stream::new(connection, receives, resumption))
     }
+}
+
+/// Draws a random number, before the seal: aws-lc looks once whether this is a virtual machine that may be copied
+/// (`/dev/sysgenid`), and may name no path behind the seal.
+///
+/// # Errors
+/// When there are no random numbers.
+pub fn prepare() -> Result<(), GetRandomFailed> {
+    aws_lc_rs::default_provider().secure_random.fill(&mut [0; 1])
 }
 
 /// For control and for data connections.

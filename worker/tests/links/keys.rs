@@ -19,7 +19,15 @@ impl ResolvesServerCert for InMemory {
     }
 }
 
+/// Certificate and key that the parent has made, in the child's environment, as numbers.
+pub const HANDED_ON: [&str; 2] = ["TEST_CERTIFICATE", "TEST_KEY"];
+
 static MADE: LazyLock<(CertificateDer<'static>, PrivateKeyDer<'static>)> = LazyLock::new(|| {
+    let handed = HANDED_ON.map(|name| std::env::var(name).ok());
+    if let [Some(certificate), Some(key)] = handed {
+        let bytes = |text: String| text.split(' ').map(|byte| byte.parse().unwrap()).collect::<Vec<u8>>();
+        return (bytes(certificate).into(), PrivateKeyDer::Pkcs8(bytes(key).into()));
+    }
     let made = rcgen::generate_simple_self_signed(["ftp.example".to_owned()]).unwrap();
     (made.cert.into(), PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into()))
 });
@@ -27,6 +35,12 @@ static MADE: LazyLock<(CertificateDer<'static>, PrivateKeyDer<'static>)> = LazyL
 /// The name in the certificate.
 pub fn name() -> ServerName<'static> {
     ServerName::try_from("ftp.example").unwrap()
+}
+
+/// For a child, which is to have the same.
+pub fn environment() -> [(&'static str, String); 2] {
+    let text = |bytes: &[u8]| bytes.iter().map(u8::to_string).collect::<Vec<_>>().join(" ");
+    [(HANDED_ON[0], text(&MADE.0)), (HANDED_ON[1], text(MADE.1.secret_der()))]
 }
 
 /// For a worker.
