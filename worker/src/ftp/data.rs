@@ -37,6 +37,8 @@ pub enum Move {
         storage: Storage,
         /// Whether it is on the disk (fsync(2)) when that has ended well.
         sync: bool,
+        /// Where the file is to be cut when the handshake on the data connection is over.
+        cut: Option<u64>,
     },
 }
 

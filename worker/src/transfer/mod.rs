@@ -33,7 +33,7 @@ use std::{
 
 use ipc::link::{settings::FtpSettings, worker_broker::Storage};
 use rustix::{
-    fs::{Advice, fadvise},
+    fs::{Advice, fadvise, ftruncate},
     io::{Errno, ReadWriteFlags, preadv2},
 };
 
@@ -179,6 +179,8 @@ pub struct Transfer {
     storage: Storage,
     /// A helper is to see it to the disk.
     sync: bool,
+    /// Where the file is to be cut before anything is written.
+    cut: Option<u64>,
     /// All bytes have been moved.
     ended: bool,
 }
@@ -186,7 +188,7 @@ pub struct Transfer {
 impl Transfer {
     /// Takes the file; under TLS, the `stream` of the data connection that is to come.
     pub fn new(file: OwnedFd, order: Move, stream: Option<Box<Stream>>, tools: &Tools) -> Self {
-        let (way, receives, storage, sync) = match order {
+        let (way, receives, storage, sync, cut) = match order {
             Move::Send { from, to, text, storage } => {
                 let way = match (stream, text, tools.sendfile) {
                     (Some(stream), ..) => Way::SecuredOut(secured::Out::new(from, to, text, stream)),
@@ -194,19 +196,19 @@ impl Transfer {
                     (None, false, true) => Way::Sendfile(sendfile::Sendfile { from, to }),
                     (None, false, false) => Way::PooledOut(pooled::Out { from, to }),
                 };
-                (way, false, storage, false)
+                (way, false, storage, false, None)
             }
-            Move::Receive { text, storage, sync } => {
+            Move::Receive { text, storage, sync, cut } => {
                 let way = match (stream, text, tools.splice) {
                     (Some(stream), ..) => Way::SecuredIn(secured::In::new(text, stream)),
                     (None, true, _) => Way::AsciiIn(ascii::In::default()),
                     (None, false, true) => Way::Splice(splice::Splice),
                     (None, false, false) => Way::PooledIn(pooled::In),
                 };
-                (way, true, storage, sync)
+                (way, true, storage, sync, cut)
             }
         };
-        Transfer { file, way, moved: 0, receives, storage, sync, ended: false }
+        Transfer { file, way, moved: 0, receives, storage, sync, cut, ended: false }
     }
 
     /// Bytes moved over the data connection so far.
@@ -251,12 +253,26 @@ impl Transfer {
                 flow => return secured::step(flow),
             }
         }
+        if self.cut.is_some() && self.storage != Storage::Memory {
+            return Step::Cold;
+        }
+        if let Err(errno) = self.cut() {
+            return Step::File(errno);
+        }
         match self.step_at_hand(data, tools, share) {
             Step::Done if self.sync => {
                 self.ended = true;
                 Step::Cold
             }
             step => step,
+        }
+    }
+
+    /// Cuts the file, if that is still to be done.
+    fn cut(&mut self) -> Result<(), Errno> {
+        match self.cut.take() {
+            None => Ok(()),
+            Some(length) => rustix::io::retry_on_intr(|| ftruncate(&self.file, length)),
         }
     }
 
@@ -284,6 +300,9 @@ impl Transfer {
 
     /// One turn of a helper, which may wait.
     pub fn step_of_helper(&mut self, data: BorrowedFd<'_>, tools: &mut Tools) -> Step {
+        if let Err(errno) = self.cut() {
+            return Step::File(errno);
+        }
         if !self.ended {
             match self.step_waiting(data, tools) {
                 Step::Done => self.ended = true,

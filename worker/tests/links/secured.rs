@@ -16,7 +16,7 @@ use ipc::{
     link::{
         monitor_worker::ToWorker,
         settings::{FtpSettings, Require, Resumption, Tls, pack},
-        worker_broker::{BrokerEnd, Done, Op, Opened, Storage},
+        worker_broker::{BrokerEnd, Done, Op, Opened, Storage, WriteMode},
     },
     types::BrokerId,
 };
@@ -287,6 +287,32 @@ fn a_client_in_clear_where_prot_p_was_said_is_told_so_and_may_go_on() {
     data.read_to_string(&mut got).unwrap();
     assert_eq!(got, "hi");
     assert_eq!(client.reply(), "226 Transfer complete.");
+}
+
+#[test]
+fn a_file_is_not_touched_before_the_handshake_is_over_and_cut_then() {
+    for storage in [Storage::Memory, Storage::Disk { cached: 0 }, Storage::Remote] {
+        let (mut world, ours, stranger) = (world(Tls::default()), keys::trusting(&BOTH), keys::trusting(&BOTH));
+        let (mut client, mut broker) = protected(&mut world, &ours, 1);
+        let kept = file(b"what was there");
+        let data = port(&mut world, &mut client);
+        client.send("STOR f");
+        let ask = answer(&mut broker, opened(14, storage), &[&kept]);
+        assert!(matches!(ask.op, Op::OpenWrite { mode: WriteMode::Kept(0), .. }));
+        assert!(client.reply().starts_with("150 "));
+        let _ = wire(&stranger, data).write_all(b"not ours");
+        assert!(client.reply().starts_with("522 "));
+        assert_eq!(content(&kept), b"what was there");
+        let mut data = wire(&ours, client.data());
+        client.send("STOR f");
+        answer(&mut broker, opened(14, storage), &[&kept]);
+        assert!(client.reply().starts_with("150 "));
+        data.write_all(b"new").unwrap();
+        data.conn.send_close_notify();
+        data.flush().unwrap();
+        assert_eq!(client.reply(), "226 Transfer complete.");
+        assert_eq!(content(&kept), b"new");
+    }
 }
 
 #[test]

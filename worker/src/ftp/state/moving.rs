@@ -66,7 +66,7 @@ pub struct Asked {
     pub other: Option<VirtPath>,
     /// A number that the verb needs again: an offset, a mode.
     pub number: u64,
-    /// Where what is wanted ends (RANG): behind its last byte.
+    /// Where what is wanted ends (RANG): behind its last byte; or where a file is to be cut.
     pub until: Option<u64>,
     /// The sum that is wanted.
     pub algorithm: Algorithm,
