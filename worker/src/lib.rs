@@ -19,7 +19,8 @@
 //! | `hub`, `log` | what sessions share; lines for the log |
 //!
 //! Fears: its clients. If one takes this process over, it has the client sockets, the passive sockets and the brokers
-//! of accounts with a live session here; no path, no key, no hash, no way to make a session somebody's.
+//! of accounts with a live session here, and the keys of their TLS sessions; no path, no private key, no hash, no way to
+//! make a session somebody's.
 #![forbid(unsafe_code)]
 
 pub mod ask;

@@ -15,6 +15,7 @@ use rustls::{
 use super::{stream::Flow, *};
 
 #[path = "../../tests/links/keys.rs"]
+#[allow(dead_code, reason = "worker/tests uses the rest of it")]
 mod keys;
 
 const BOTH: [&SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
