@@ -16,7 +16,8 @@ use ipc::{
     link::{
         monitor_worker::ToWorker,
         settings::{FtpSettings, Require, Resumption, Tls, pack},
-        worker_broker::{BrokerEnd, Done, Op, Opened, Storage, WriteMode},
+        worker_authd::ToAuthd,
+        worker_broker::{Attrs, BrokerEnd, Done, Kind, Op, Opened, Storage, WriteMode},
     },
     types::BrokerId,
 };
@@ -26,7 +27,7 @@ use rustls::{
 };
 
 use crate::{
-    harness::{Client, World, answer, file, settings},
+    harness::{Client, World, answer, file, receive, settings},
     keys,
 };
 
@@ -420,4 +421,46 @@ fn a_worker_without_certificate_lists_no_tls_and_refuses_it() {
     let world = World::new();
     let mut client = world.client();
     assert_eq!(client.told("AUTH TLS"), "502 TLS is not possible here.");
+}
+
+/// Runs curl against a session that the test grants; `serve` answers the broker's questions.
+fn curl(version: &str, args: &[&str], input: &[u8], serve: impl FnOnce(&mut BrokerEnd)) -> Option<Vec<u8>> {
+    let mut world = world(Tls::default());
+    let url = format!("ftp://u:secret@{}/f", world.address);
+    let mut child = Command::new("curl")
+        .args(["-sS", "-k", "--ssl-reqd", "--max-time", "20", "--tlsv1.2", "--tls-max", version, &url])
+        .args(args)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .ok()?;
+    let ToAuthd::Check(check) = receive(&mut world.authd).record else { panic!("a check was expected") };
+    let mut broker = world.grant_with_link(check.session, BrokerId(1));
+    let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
+    let feeder = std::thread::spawn(move || stdin.write_all(&input));
+    world.give_passive(1);
+    serve(&mut broker);
+    let output = child.wait_with_output().unwrap();
+    let _ = feeder.join().unwrap();
+    assert!(output.status.success(), "curl: {}", output.status);
+    Some(output.stdout)
+}
+
+#[test]
+fn curl_resumes_its_session_and_gets_and_puts_every_byte() {
+    for version in ["1.2", "1.3"] {
+        let sent = bytes(3_000_000);
+        let got = curl(version, &[], b"", |broker| {
+            let stat = Done::Stat(Attrs { kind: Kind::File, size: sent.len() as u64, modified: 0, mode: 0o644 });
+            answer(broker, Ok(stat), &[]);
+            answer(broker, opened(sent.len(), Storage::Memory), &[&file(&sent)]);
+        });
+        let Some(got) = got else { return eprintln!("skipped: no curl") };
+        assert!(got == sent);
+        let kept = file(b"");
+        curl(version, &["-T", "-"], &sent, |broker| {
+            answer(broker, opened(0, Storage::Memory), &[&kept]);
+        });
+        assert!(content(&kept) == sent);
+    }
 }
