@@ -26,6 +26,7 @@ pub mod policy;
 mod require;
 mod seccomp;
 mod trim;
+mod unsent;
 
 #[cfg(feature = "selftest")]
 pub use attempts::{Alone, Attempt, Expected, Held, attempts};
@@ -33,6 +34,7 @@ pub use child::{Confinement, Ids, Rights, Root, confine};
 pub use error::Error;
 pub use link::take_link;
 pub use trim::give_back_pages;
+pub use unsent::unsent;
 
 /// Which of Caisson's processes this is; it decides everything a process may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

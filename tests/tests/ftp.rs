@@ -4,6 +4,7 @@
 
 mod ftp {
     mod accounts;
+    mod acknowledged;
     mod ascii;
     mod atomic;
     mod data;

@@ -22,7 +22,7 @@ use rustix::{
 
 use crate::{
     ftp::data::{How, Via},
-    helpers::{Errand, Ticket},
+    helpers::{Errand, Number, Ticket},
     hub::{Hub, Source},
     passive::{Accepted, Socket},
     transfer::{Step, Transfer, outcome},
@@ -42,10 +42,21 @@ enum Connection {
     Connecting(OwnedFd),
     /// It is there.
     Open(OwnedFd),
+    /// All has moved, but it has not ended.
+    Ending(OwnedFd, Ending),
     /// A helper has it, and the transfer.
     Lent(Arc<OwnedFd>, Lent),
     /// It did not come about.
     Failed,
+}
+
+/// What an end waits for.
+#[derive(Debug, Clone, Copy)]
+struct Ending {
+    /// Of a download: bytes that the kernel has not sent yet, and the end, which counts as one.
+    left: usize,
+    /// When to look again, milliseconds as [`Hub::now`].
+    look: u64,
 }
 
 /// A turn that a helper takes.
@@ -58,6 +69,8 @@ struct Lent {
     progress: u64,
     /// The connection had something to tell meanwhile.
     stirred: bool,
+    /// It is an upload.
+    receives: bool,
 }
 
 /// What a turn brought.
@@ -124,7 +137,7 @@ impl Conduit {
 
     /// Whether the client is connected.
     pub fn is_open(&self) -> bool {
-        matches!(self.connection, Connection::Open(_) | Connection::Lent(..))
+        matches!(self.connection, Connection::Open(_) | Connection::Lent(..) | Connection::Ending(..))
     }
 
     /// Whether the client is connected, and its handshake over if there has to be one.
@@ -230,6 +243,7 @@ impl Conduit {
             Connection::Open(data) => data.as_fd(),
             Connection::Failed => return self.end(How::NoConnection, hub),
             Connection::Expected => return self.expect(key, hub),
+            Connection::Ending(..) => return self.ending(key, hub),
             _ => return Turn::Waits,
         };
         let before = transfer.progress();
@@ -241,6 +255,7 @@ impl Conduit {
     fn go_on(&mut self, step: Step, before: u64, key: Place, hub: &mut Hub) -> Turn {
         let moved = self.transfer.as_ref().is_some_and(|transfer| transfer.progress() > before);
         let turn = match (outcome(step), step) {
+            (Some(How::Complete), _) => self.complete(key, hub),
             (Some(how), _) => self.end(how, hub),
             (None, Step::More) => Turn::More,
             (None, Step::Cold) => self.lend(key, hub),
@@ -249,16 +264,64 @@ impl Conduit {
         if turn == Turn::Waits && moved { Turn::Moved } else { turn }
     }
 
+    /// All has moved. A download has ended when the kernel has sent it, and its end, which for a slow client takes a while
+    /// (RFC 959 5.2: 226 comes behind that). An upload under a hidden name has ended when its client is seen to live on.
+    fn complete(&mut self, key: Place, hub: &mut Hub) -> Turn {
+        let Connection::Open(data) = &self.connection else { return self.end(How::NoConnection, hub) };
+        let receives = self.transfer.as_ref().is_some_and(Transfer::receives);
+        if receives && self.staged.is_none() {
+            return self.end(How::Complete, hub);
+        }
+        if !receives && shutdown(data, Shutdown::Write).is_err() {
+            return self.end(How::Reset, hub);
+        }
+        let left = sandbox::unsent(data).unwrap_or(0);
+        if !receives && left == 0 {
+            return self.end(How::Complete, hub);
+        }
+        if let Connection::Open(data) = std::mem::take(&mut self.connection) {
+            // What is heard is that the client has taken all (the state changes then), or has closed its side.
+            let interest = Interest::READABLE.add(Interest::WRITABLE);
+            if hub.watch(data.as_fd(), Source::Data(key.0), interest, self.watched.is_some()).is_ok() {
+                self.watched = Some(interest);
+            }
+            self.connection = Connection::Ending(data, Ending { left, look: hub.look_soon(key.0) });
+        }
+        Turn::Moved
+    }
+
+    /// Looks again whether it has ended.
+    fn ending(&mut self, key: Place, hub: &mut Hub) -> Turn {
+        let Connection::Ending(data, ending) = &mut self.connection else { return Turn::Waits };
+        let due = hub.now >= ending.look;
+        if due {
+            ending.look = hub.look_soon(key.0);
+        }
+        if self.transfer.as_ref().is_some_and(Transfer::receives) {
+            return if due { self.end(How::Complete, hub) } else { Turn::Waits };
+        }
+        let before = std::mem::replace(&mut ending.left, sandbox::unsent(&*data).unwrap_or(0));
+        if !matches!(socket_error(&*data), Ok(Ok(()))) {
+            return self.end(How::Reset, hub);
+        }
+        match ending.left {
+            0 => self.end(How::Complete, hub),
+            left if left < before => Turn::Moved,
+            _ => Turn::Waits,
+        }
+    }
+
     /// Has a helper take the next turn.
     fn lend(&mut self, key: Place, hub: &mut Hub) -> Turn {
         let (Connection::Open(data), Some(transfer)) = (std::mem::take(&mut self.connection), self.transfer.take())
         else {
             return self.end(How::NoConnection, hub);
         };
-        let (data, moved, progress) = (Arc::new(data), transfer.moved(), transfer.progress());
+        let (moved, progress, receives) = (transfer.moved(), transfer.progress(), transfer.receives());
+        let data = Arc::new(data);
         match hub.helpers.give(key.0, Errand::Turn(Box::new(transfer), Arc::clone(&data))) {
             Ok(ticket) => {
-                self.connection = Connection::Lent(data, Lent { ticket, moved, progress, stirred: false });
+                self.connection = Connection::Lent(data, Lent { ticket, moved, progress, stirred: false, receives });
                 Turn::Waits
             }
             Err(_) => self.end(How::File(Errno::AGAIN.raw_os_error()), hub),
@@ -268,14 +331,17 @@ impl Conduit {
     /// A helper has taken a turn; the transfer comes back if this conduit does not know of it.
     pub fn came_back(
         &mut self,
-        (ticket, transfer, step): (Ticket, Box<Transfer>, Step),
+        (number, transfer, step): (Number, Box<Transfer>, Step),
         key: Place,
         hub: &mut Hub,
     ) -> Result<Turn, Box<Transfer>> {
         match std::mem::take(&mut self.connection) {
-            Connection::Lent(data, lent) if lent.ticket == ticket => {
+            Connection::Lent(data, lent) if lent.ticket.is(number) => {
                 self.connection = Arc::into_inner(data).map_or(Connection::Failed, Connection::Open);
                 self.transfer = Some(*transfer);
+                if lent.ticket.is_given_up() && outcome(step).is_none() {
+                    return Ok(self.end(How::Aborted, hub));
+                }
                 // What stirred it may be what the helper found missing: it is not told again.
                 let step = if step == Step::Blocked && lent.stirred { Step::More } else { step };
                 Ok(self.go_on(step, lent.progress, key, hub))
@@ -287,15 +353,22 @@ impl Conduit {
         }
     }
 
+    /// ABOR: cuts the transfer. One that a helper writes to a file has ended only when the helper says so.
+    pub fn abort(&mut self, hub: &mut Hub) -> Turn {
+        match &self.connection {
+            Connection::Lent(_, lent) if lent.receives => {
+                lent.ticket.give_up();
+                Turn::Waits
+            }
+            _ => self.end(How::Aborted, hub),
+        }
+    }
+
     /// Closes everything before a reply is sent, so that the client sees the end of what it was sent first (RFC 959 5.2).
     ///
     /// After a complete upload nobody waits for that end: the reply comes first. Nor does anybody wait for the file.
     pub fn end(&mut self, how: How, hub: &mut Hub) -> Turn {
         let moved = self.moved();
-        if how == How::Complete {
-            // From here on, the conversation has it published.
-            self.staged = None;
-        }
         if how == How::Complete
             && let Some(transfer) = self.transfer.take_if(|transfer| !transfer.closes_slowly())
         {
@@ -306,13 +379,22 @@ impl Conduit {
             }
             hub.late.push(transfer.into_file());
         }
+        // Of a complete one, the session decides.
+        let staged = self.staged.take_if(|_| how == How::Complete);
         self.cut(hub);
+        self.staged = staged;
         Turn::Ended(how, moved)
+    }
+
+    /// The complete upload that waits for its name.
+    pub fn take_staged(&mut self) -> Option<Staged> {
+        self.staged.take()
     }
 
     /// Closes connection and file and gives the port back. An open question to the monitor stays open.
     pub fn cut(&mut self, hub: &mut Hub) {
-        if let Connection::Lent(data, _) = &self.connection {
+        if let Connection::Lent(data, lent) = &self.connection {
+            hub.helpers.forget(&lent.ticket);
             // The helper holds it for now: closing ours would tell neither the client nor the loop.
             let _ = shutdown(data, Shutdown::Write);
             hub.unwatch(data.as_fd());

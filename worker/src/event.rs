@@ -106,6 +106,9 @@ impl Worker {
                     self.with(key, |session, hub| session.on_again(hub));
                 }
             }
+            while let Some(key) = self.hub.looked_at_now() {
+                self.with(key, |session, hub| session.on_data(hub));
+            }
             if self.hub.now >= self.hub.due {
                 self.expire();
             }
@@ -142,7 +145,8 @@ impl Worker {
         }
         // A congested link wakes the loop when it takes lines again.
         let log = if self.hub.monitor.is_congested() { None } else { self.hub.log.due() };
-        let due = self.hub.due.min(log.unwrap_or(NEVER));
+        let soon = self.hub.soon.front().map_or(NEVER, |(when, _)| *when);
+        let due = self.hub.due.min(log.unwrap_or(NEVER)).min(soon);
         (due != NEVER).then(|| Duration::from_millis(due.saturating_sub(self.hub.now)))
     }
 
@@ -288,12 +292,12 @@ impl Worker {
     /// Errands are done. What comes back for a session that has gone, or gave up, is closed.
     fn on_helpers(&mut self) {
         for done in self.hub.helpers.done() {
-            let mut rest = Some((done.ticket, done.back));
+            let mut rest = Some(done.back);
             self.with(done.session, |session, hub| {
-                rest = rest.take().and_then(|(ticket, back)| session.came_back(ticket, back, hub));
+                rest = rest.take().and_then(|back| session.came_back(done.number, back, hub));
             });
-            if let Some((_, back)) = rest {
-                self.hub.helpers.close(back.into_files());
+            if let Some(back) = rest {
+                self.hub.helpers.came_back_for_nobody(back);
             }
         }
     }

@@ -1,8 +1,9 @@
 //! The helper threads: whatever may have to wait for a disk is done by one of them, so that the loop never waits.
 //!
 //! They exist before the seal and are under its filter. The loop gives an errand, with the descriptors it needs, and is
-//! told by an eventfd(2) when it is done; meanwhile the session has only a ticket. A session that ends, or gives up,
-//! forgets its ticket: what comes back for nobody is closed here as well, for close(2) can wait like any other call.
+//! told by an eventfd(2) when it is done; meanwhile the session has only a ticket. A session that gives up says so on its
+//! ticket, and the helper does no more than it is doing: what is acknowledged afterwards is not written over. A session that
+//! ends forgets it: what comes back for nobody is closed here as well, for close(2) can wait like any other call.
 //! A helper that hangs in a dead file system holds its one errand; when all do, other errands wait in the queue until
 //! `stall_timeout_secs` ends their transfers, and everything else goes on.
 //! Reads from: the loop. Not here: which turn may wait (transfer/mod.rs).
@@ -11,7 +12,10 @@ use std::{
     collections::VecDeque,
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Barrier, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
@@ -29,6 +33,8 @@ pub const THREADS: usize = 4;
 const STACK: usize = 128 << 10;
 /// Most errands that wait. Every session has at most one, and its end leaves one more behind.
 const MOST_WAITING: usize = 16_384;
+/// With so many forgotten ones, which hold two descriptors each, no new ones are taken.
+const MOST_FORGOTTEN: usize = 1024;
 
 /// What a helper is to do.
 #[derive(Debug)]
@@ -60,9 +66,34 @@ impl Back {
     }
 }
 
-/// Names an errand: none is given twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ticket(u64);
+/// An errand, as the one who gave it knows it.
+#[derive(Debug)]
+pub struct Ticket {
+    /// No other has it.
+    number: u64,
+    given_up: Arc<AtomicBool>,
+}
+
+impl Ticket {
+    /// Has the helper do no more of it than it is doing at this moment.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that has been said.
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    /// Whether this is the errand that is done.
+    pub fn is(&self, done: Number) -> bool {
+        self.number == done.0
+    }
+}
+
+/// Names an errand that is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Number(u64);
 
 /// An errand that is done.
 #[derive(Debug)]
@@ -70,7 +101,7 @@ pub struct Done {
     /// The session's place when it was given.
     pub session: usize,
     /// Its name.
-    pub ticket: Ticket,
+    pub number: Number,
     /// What has become of it.
     pub back: Back,
 }
@@ -78,7 +109,8 @@ pub struct Done {
 #[derive(Debug)]
 struct Given {
     session: usize,
-    ticket: Ticket,
+    number: Number,
+    given_up: Arc<AtomicBool>,
     errand: Errand,
 }
 
@@ -97,6 +129,8 @@ struct Desk {
 pub struct Helpers {
     desk: Arc<Desk>,
     last: u64,
+    /// Errands whose session has gone, or gave up, and that are not back: each holds descriptors.
+    forgotten: usize,
 }
 
 impl Helpers {
@@ -117,7 +151,7 @@ impl Helpers {
             })?;
         }
         started.wait();
-        Ok(Helpers { desk, last: 0 })
+        Ok(Helpers { desk, last: 0, forgotten: 0 })
     }
 
     /// Readable, edge by edge, when errands are done.
@@ -128,15 +162,27 @@ impl Helpers {
     /// Gives an errand for this session; it comes back at once when too many wait.
     pub fn give(&mut self, session: usize, errand: Errand) -> Result<Ticket, Errand> {
         self.last += 1;
-        let ticket = Ticket(self.last);
+        let (number, given_up) = (self.last, Arc::<AtomicBool>::default());
         let mut waiting = lock(&self.desk.waiting);
-        if waiting.len() >= MOST_WAITING {
+        if waiting.len() >= MOST_WAITING || self.forgotten >= MOST_FORGOTTEN && !matches!(errand, Errand::Close(_)) {
             return Err(errand);
         }
-        waiting.push_back(Given { session, ticket, errand });
+        waiting.push_back(Given { session, number: Number(number), given_up: Arc::clone(&given_up), errand });
         drop(waiting);
         self.desk.changed.notify_one();
-        Ok(ticket)
+        Ok(Ticket { number, given_up })
+    }
+
+    /// Nobody wants to hear of this errand any more.
+    pub fn forget(&mut self, ticket: &Ticket) {
+        ticket.give_up();
+        self.forgotten += 1;
+    }
+
+    /// One of these is back.
+    pub fn came_back_for_nobody(&mut self, back: Back) {
+        self.forgotten = self.forgotten.saturating_sub(1);
+        self.close(back.into_files());
     }
 
     /// Has files closed, of which nobody wants to hear any more.
@@ -154,16 +200,16 @@ impl Helpers {
 /// A thread's life.
 fn serve(desk: &Desk, mut tools: Tools) {
     loop {
-        let Given { session, ticket, errand } = next(desk);
+        let Given { session, number, given_up, errand } = next(desk);
         let back = match errand {
             Errand::Turn(mut transfer, data) => {
-                let step = transfer.step_of_helper(data.as_fd(), &mut tools);
+                let step = transfer.step_of_helper(data.as_fd(), &mut tools, &given_up);
                 // The loop is to have the only one when it hears of it.
                 drop(data);
                 Back::Turn(transfer, step)
             }
             Errand::Work(mut job) => {
-                let result = job.step(&mut tools);
+                let result = if given_up.load(Ordering::Relaxed) { None } else { job.step(&mut tools) };
                 Back::Work(job, result)
             }
             Errand::Close(files) => {
@@ -173,7 +219,7 @@ fn serve(desk: &Desk, mut tools: Tools) {
         };
         let mut done = lock(&desk.done);
         let rings = done.is_empty();
-        done.push(Done { session, ticket, back });
+        done.push(Done { session, number, back });
         drop(done);
         if rings {
             // Fails only when the count is near 2^64.

@@ -115,6 +115,8 @@ pub struct Hub {
     pub logins: HashMap<SessionId, usize>,
     /// Sessions that have more to do in the next turn.
     pub again: VecDeque<usize>,
+    /// Sessions that are to be looked at a moment later: when, and which; the first is the first.
+    pub soon: VecDeque<(u64, usize)>,
     /// Bytes as they come from a control connection; wiped after use, for passwords are among them.
     pub input: Vec<u8>,
     /// The line queue of the session whose turn it is; wiped after use.
@@ -143,6 +145,8 @@ pub struct Hub {
     started: Instant,
 }
 
+/// A moment, milliseconds: longer than it takes a client that dies to close all it had.
+const SOON_MS: u64 = 2;
 /// Bytes that all transfers together move in one turn, about: what a reply may have to wait for.
 const TURN: usize = 4 << 20;
 /// The least share of a transfer: less costs more turns than it saves time.
@@ -174,6 +178,7 @@ impl Hub {
             log: Log::default(),
             logins: HashMap::new(),
             again: VecDeque::new(),
+            soon: VecDeque::new(),
             input: vec![0; QUEUE_BYTES],
             // Under TLS, the record that fills it is opened whole.
             queue: Vec::with_capacity(2 * QUEUE_BYTES + 4),
@@ -198,6 +203,18 @@ impl Hub {
     /// Looks at the clock: once a turn.
     pub fn tick(&mut self) {
         self.now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(NEVER);
+    }
+
+    /// Gives this session a turn a moment later, however much else happens; says when.
+    pub fn look_soon(&mut self, key: usize) -> u64 {
+        let when = self.now + SOON_MS;
+        self.soon.push_back((when, key));
+        when
+    }
+
+    /// The next session whose moment has come.
+    pub fn looked_at_now(&mut self) -> Option<usize> {
+        self.soon.pop_front_if(|(when, _)| *when <= self.now).map(|(_, key)| key)
     }
 
     /// Something may be due then.

@@ -19,7 +19,7 @@ use ipc::{
 use mio::Interest;
 use rustix::{
     io::Errno,
-    net::{Shutdown, shutdown},
+    net::{RecvFlags, Shutdown, recv, shutdown},
 };
 use zeroize::Zeroize;
 
@@ -33,7 +33,7 @@ use crate::{
         state::Wait,
         talk::Talk,
     },
-    helpers::{Back, Ticket},
+    helpers::{Back, Number, Ticket},
     hub::{Hub, NEVER, QUEUE_BYTES, Source},
     passive::Socket,
 };
@@ -414,7 +414,10 @@ impl Session {
     }
 
     fn cut(&mut self, hub: &mut Hub) {
-        (self.file, self.second, self.work) = (None, None, None);
+        (self.file, self.second) = (None, None);
+        if let Some(work) = self.work.take() {
+            hub.helpers.forget(&work.ticket);
+        }
         if let Some(conduit) = &mut self.conduit {
             conduit.cut(hub);
             self.conduit.take_if(|conduit| conduit.is_empty());
@@ -435,9 +438,26 @@ impl Session {
                 None
             }
             Turn::Ended(how, bytes) => {
+                let staged = self.conduit.as_mut().and_then(|conduit| conduit.take_staged());
                 self.conduit.take_if(|conduit| conduit.is_empty());
+                let how = match staged {
+                    Some(staged) if self.has_left() => {
+                        hub.discard(staged);
+                        How::Reset
+                    }
+                    _ => how,
+                };
                 Some(Event::Ended(Ending { bytes, how }))
             }
+        }
+    }
+
+    /// Whether the client is gone without another word. A client that dies closes both connections, and the end of the data
+    /// connection says nothing of an upload's end then.
+    fn has_left(&self) -> bool {
+        match recv(&self.control, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok((_, got)) => got == 0,
+            Err(errno) => errno != Errno::AGAIN,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The account this process serves: its root, its permissions, and who it is to the file system.
 
-use std::ffi::CStr;
+use std::{ffi::CStr, os::fd::AsFd};
 
 use ipc::{
     link::{monitor_broker::BrokerStart, settings::BrokerSettings},
@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use crate::{
     listing::{Ahead, Meta},
     resolve::Root,
+    storage::Home,
     zone::Zone,
 };
 
@@ -19,6 +20,8 @@ use crate::{
 pub(crate) struct Account {
     /// Its directory.
     pub(crate) root: Root,
+    /// What that is kept on.
+    pub(crate) home: Home,
     /// What it may do.
     pub(crate) permissions: Permissions,
     /// `atomic_uploads`.
@@ -69,7 +72,7 @@ impl Account {
             name: Some(start.account.as_bytes()).filter(|n| fits_a_column(n)).map(<[u8]>::to_vec),
         };
         let (permissions, atomic_uploads) = (start.permissions, settings.atomic_uploads);
-        Ok(Account { root, permissions, atomic_uploads, who, zone, ahead })
+        Ok(Account { home: Home::new(root.as_fd())?, root, permissions, atomic_uploads, who, zone, ahead })
     }
 }
 

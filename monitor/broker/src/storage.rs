@@ -3,11 +3,14 @@
 //! statfs(2) names the file system. Those that keep everything in memory, and those on disks of this machine that tell what
 //! is in the page cache (`FMODE_NOWAIT` in Linux), are listed; of all others the worst is assumed.
 
-use std::{io::IoSliceMut, os::fd::OwnedFd};
+use std::{
+    io::IoSliceMut,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
 
 use ipc::link::worker_broker::Storage;
 use rustix::{
-    fs::fstatfs,
+    fs::{Stat, fstat, fstatfs},
     io::{Errno, ReadWriteFlags, preadv2},
 };
 
@@ -19,26 +22,45 @@ const DISK: [u64; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010];
 /// Bytes that are looked for in the page cache: a file that small is sent without another look.
 const LOOK: usize = 32 << 10;
 
-/// Of a file that is written.
-pub(crate) fn of(file: &OwnedFd) -> Storage {
+/// Where the account's root is: most of its files are there as well, and need not be asked about. The device stays the same
+/// file system for as long as the root is held open.
+#[derive(Debug)]
+pub(crate) struct Home {
+    device: u64,
+    storage: Storage,
+}
+
+impl Home {
+    /// Of the account's root.
+    pub(crate) fn new(root: BorrowedFd<'_>) -> Result<Self, Errno> {
+        Ok(Home { device: fstat(root)?.st_dev, storage: ask(root) })
+    }
+
+    /// Of a file that is written.
+    pub(crate) fn of(&self, file: &OwnedFd, stat: &Stat) -> Storage {
+        if stat.st_dev == self.device { self.storage } else { ask(file.as_fd()) }
+    }
+
+    /// Of a file that is open for reading. Asking for what is not in the page cache makes the kernel fetch it, and does not
+    /// wait for that.
+    pub(crate) fn to_read(&self, file: &OwnedFd, stat: &Stat) -> Storage {
+        let storage = self.of(file, stat);
+        let Storage::Disk { .. } = storage else { return storage };
+        let mut buffer = [0; LOOK];
+        let room = buffer.len().min(usize::try_from(stat.st_size).unwrap_or(LOOK));
+        match preadv2(file, &mut [IoSliceMut::new(&mut buffer[..room])], 0, ReadWriteFlags::NOWAIT) {
+            Ok(got) => Storage::Disk { cached: got as u64 },
+            Err(Errno::OPNOTSUPP) => Storage::Remote,
+            Err(_) => storage,
+        }
+    }
+}
+
+fn ask(file: BorrowedFd<'_>) -> Storage {
     // Some architectures have it signed.
     match fstatfs(file).map(|stat| stat.f_type as u64) {
         Ok(kind) if MEMORY.contains(&kind) => Storage::Memory,
         Ok(kind) if DISK.contains(&kind) => Storage::Disk { cached: 0 },
         _ => Storage::Remote,
-    }
-}
-
-/// Of a file of `size` bytes that is open for reading. Asking for what is not in the page cache makes the kernel fetch it,
-/// and does not wait for that.
-pub(crate) fn to_read(file: &OwnedFd, size: u64) -> Storage {
-    let storage = of(file);
-    let Storage::Disk { .. } = storage else { return storage };
-    let mut buffer = [0; LOOK];
-    let room = buffer.len().min(usize::try_from(size).unwrap_or(LOOK));
-    match preadv2(file, &mut [IoSliceMut::new(&mut buffer[..room])], 0, ReadWriteFlags::NOWAIT) {
-        Ok(got) => Storage::Disk { cached: got as u64 },
-        Err(Errno::OPNOTSUPP) => Storage::Remote,
-        Err(_) => storage,
     }
 }

@@ -1,38 +1,73 @@
 //! Data connections: when 226 leaves, how many ports a session holds, who may connect (RFC 959 3.2 and 5.2, RFC 2577).
 
-use std::{io::Read, net::TcpStream, thread, time::Duration};
+use std::{fs, io::Read, net::TcpStream, thread, time::Duration};
 
 use e2e::ftp;
 
 use crate::{daemon, sparse};
 
+/// The state of a connection of ours, as Linux numbers it (include/net/tcp_states.h).
+fn state(connection: &TcpStream) -> u8 {
+    let port = format!(":{:04X} ", connection.local_addr().expect("getsockname").port());
+    let table = fs::read_to_string("/proc/net/tcp").expect("connections");
+    let line = table.lines().find(|line| line.split_once(": ").is_some_and(|(_, rest)| rest[8..].starts_with(&port)));
+    let state = line.and_then(|line| line.split_ascii_whitespace().nth(3)).expect("the connection is listed");
+    u8::from_str_radix(state, 16).expect("a number")
+}
+
 #[test]
 fn t05_226_leaves_only_after_the_end_of_the_data_connection() {
+    const CLOSE_WAIT: u8 = 8;
     let Some(daemon) = daemon("T05") else { return };
     sparse(&daemon, "five", 5 << 20);
+    sparse(&daemon, "sixteen", 16 << 10);
     sparse(&daemon, "empty", 0);
     let mut client = daemon.login("alice");
-    for (line, size) in [("RETR five", 5 << 20), ("RETR empty", 0), ("LIST", 1)] {
-        let mut connection = client.passive();
+    for (kind, line, size) in [
+        ("TYPE I", "RETR five", 5 << 20),
+        ("TYPE I", "RETR sixteen", 16 << 10),
+        ("TYPE I", "RETR empty", 0),
+        ("TYPE A", "RETR five", 5 << 20),
+        ("TYPE A", "LIST", 1),
+    ] {
+        client.expect(kind, &[200]);
+        let connection = client.passive();
+        nix::sys::socket::setsockopt(&connection, nix::sys::socket::sockopt::RcvBuf, &(64 << 10)).expect("SO_RCVBUF");
         client.expect(line, &[150, 125]);
+        let mut reader = connection.try_clone().expect("dup");
         let reader = thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let mut part = vec![0; 256 << 10];
+            let mut bytes = 0;
+            let mut part = vec![0; 64 << 10];
             // Slow on the data connection, quick on control.
             loop {
-                thread::sleep(Duration::from_millis(10));
-                match connection.read(&mut part).expect("read") {
-                    0 => return bytes.len(),
-                    count => bytes.extend_from_slice(&part[..count]),
+                thread::sleep(Duration::from_millis(1));
+                match reader.read(&mut part).expect("read") {
+                    0 => return bytes,
+                    count => bytes += count,
                 }
             }
         });
         client.expect_reply(&[226]);
         // Once 226 is there, everything and the end are in the client's kernel.
-        let began = std::time::Instant::now();
+        assert_eq!(state(&connection), CLOSE_WAIT, "{line}: the server's FIN has not come before 226");
         let got = reader.join().expect("the reader");
-        assert!(got >= size && began.elapsed() < Duration::from_secs(2), "{line}: {got} bytes");
+        assert!(got >= size, "{line}: {got} bytes");
     }
+}
+
+#[test]
+fn t05_a_client_that_closes_its_side_early_is_not_told_226() {
+    let Some(daemon) = daemon("T05, closed early") else { return };
+    sparse(&daemon, "one", 1 << 20);
+    let mut client = daemon.login("alice");
+    let connection = client.passive();
+    nix::sys::socket::setsockopt(&connection, nix::sys::socket::sockopt::RcvBuf, &8192).expect("SO_RCVBUF");
+    client.expect("RETR one", &[150]);
+    // All of it is with the server's kernel by now, and the client's has no room for it.
+    thread::sleep(Duration::from_millis(300));
+    drop(connection);
+    client.expect_reply(&[426]);
+    client.in_step();
 }
 
 #[test]

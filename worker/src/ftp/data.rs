@@ -66,6 +66,8 @@ pub enum How {
     Unsecured(&'static str),
     /// Nothing moved for `stall_timeout_secs`.
     Stalled,
+    /// The client said ABOR.
+    Aborted,
     /// The file became shorter while it was sent.
     Shrunk,
     /// Reading or writing the file failed with this errno.

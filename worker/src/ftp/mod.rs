@@ -94,10 +94,7 @@ pub enum Event<'a> {
     Line(Line<'a>),
     /// An ABOR stands somewhere in the lines that wait behind a transfer (RFC 959 4.1.3): cut it now. The line itself
     /// is delivered in its turn.
-    Abort {
-        /// Bytes moved so far.
-        moved: u64,
-    },
+    Abort,
     /// STAT without argument is the next line while a transfer runs.
     Status {
         /// Bytes moved so far.
@@ -160,6 +157,8 @@ pub enum Order {
     Move(Move),
     /// Close data connection and file at once; nothing is answered.
     Cut,
+    /// Cut the transfer, sum or copy; answered by `Ended` or `Worked`, once nobody writes to a file any more.
+    Abort,
     /// Sum or copy what came with the answer; answered by `Worked`.
     Work(Work),
     /// Read the listing that came with the answer; answered by `Listing`.

@@ -100,6 +100,7 @@ fn made_up(order: &Order) -> Option<Event<'static>> {
         }
         Order::Move(_) => Event::Ended(Ending { bytes: 0, how: How::Complete }),
         Order::Work(_) => Event::Worked(Ok(vec![0xab; 4])),
+        Order::Abort => Event::Ended(Ending { bytes: 0, how: How::Aborted }),
         Order::ReadListing(_) => Event::Listing(Some(b"213 End\r\nfile\r\n".to_vec())),
         Order::Host(_)
         | Order::Secure

@@ -99,7 +99,7 @@ impl Session {
         let moved = self.moved();
         let (next, behind) = line::next(rest)?;
         if line::holds(rest, b"ABOR") {
-            return Some(Event::Abort { moved });
+            return Some(Event::Abort);
         }
         line::is(next, b"STAT").then(|| {
             *rest = behind;

@@ -66,6 +66,7 @@ impl Session {
                 self.cut(hub);
                 None
             }
+            Order::Abort => self.abort(hub),
             Order::Open(via) => {
                 if let Login::Granted(login, _) = self.login {
                     self.conduit.get_or_insert_default().open(via, login, &self.control, place, hub);
@@ -145,13 +146,7 @@ impl Session {
             // A broker that opens a file without passing it breaks its contract, which `ipc` has checked.
             _ => Turn::Ended(How::NoConnection, 0),
         };
-        match turn {
-            Turn::Ended(how, bytes) => {
-                self.conduit.take_if(|conduit| conduit.is_empty());
-                Some(Event::Ended(Ending { bytes, how }))
-            }
-            other => self.after(other, hub),
-        }
+        self.after(turn, hub)
     }
 
     /// Takes the files of a sum or a copy, and has a helper begin.

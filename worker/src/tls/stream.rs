@@ -238,10 +238,15 @@ impl Stream {
     }
 }
 
-/// Ends our side, and takes what the client has sent meanwhile: closing a socket with unread bytes resets it, and the
-/// client might lose the end of what it was sent.
+/// Ends our side.
 pub fn finish(data: BorrowedFd<'_>) {
     let _ = shutdown(data, Shutdown::Write);
+    drain(data);
+}
+
+/// Takes what the client has sent meanwhile: closing a socket with unread bytes resets it, and the client might lose the
+/// end of what it was sent.
+pub fn drain(data: BorrowedFd<'_>) {
     let mut rest = [0; 4096];
     let _ = recv(data, &mut rest, RecvFlags::DONTWAIT);
 }

@@ -28,6 +28,7 @@ mod splice;
 use std::{
     io::IoSliceMut,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -51,6 +52,8 @@ const PROBE: u64 = 256 << 10;
 const AHEAD: u64 = 1 << 20;
 /// Bytes that a helper moves in one turn, where a disk of this machine is slow, and where anything may be.
 const HELPER_SHARE: (usize, usize) = (1 << 20, 256 << 10);
+/// Between two pieces of so many bytes, a helper sees whether they are still wanted.
+const PIECE: usize = 128 << 10;
 /// A small write that took the loop longer than this was held up by the kernel: dirty pages are too many.
 const HELD_UP: Duration = Duration::from_millis(5);
 /// For so long helpers take all writes to disks then.
@@ -299,12 +302,15 @@ impl Transfer {
     }
 
     /// One turn of a helper, which may wait.
-    pub fn step_of_helper(&mut self, data: BorrowedFd<'_>, tools: &mut Tools) -> Step {
+    pub fn step_of_helper(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, given_up: &AtomicBool) -> Step {
+        if given_up.load(Ordering::Relaxed) {
+            return Step::More;
+        }
         if let Err(errno) = self.cut() {
             return Step::File(errno);
         }
         if !self.ended {
-            match self.step_waiting(data, tools) {
+            match self.step_waiting(data, tools, given_up) {
                 Step::Done => self.ended = true,
                 step => return step,
             }
@@ -315,8 +321,9 @@ impl Transfer {
         }
     }
 
-    fn step_waiting(&mut self, data: BorrowedFd<'_>, tools: &mut Tools) -> Step {
-        let share = match self.storage {
+    /// In pieces, for whoever gives up must not wait long.
+    fn step_waiting(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, given_up: &AtomicBool) -> Step {
+        let mut left = match self.storage {
             Storage::Memory | Storage::Disk { .. } => HELPER_SHARE.0,
             Storage::Remote => HELPER_SHARE.1,
         };
@@ -324,7 +331,18 @@ impl Transfer {
             // So that the disk has all of it to do at once. It is a hint.
             let _ = fadvise(&self.file, from, std::num::NonZeroU64::new(2 * AHEAD), Advice::WillNeed);
         }
-        self.walk(data, tools, share, u64::MAX)
+        while left > 0 && !given_up.load(Ordering::Relaxed) {
+            let before = self.moved;
+            match self.walk(data, tools, left.min(PIECE), u64::MAX) {
+                // Under TLS, a piece may have been records that say nothing.
+                Step::More => {
+                    let moved = usize::try_from(self.moved - before).unwrap_or(usize::MAX);
+                    left = left.saturating_sub(moved.max(PIECE));
+                }
+                step => return step,
+            }
+        }
+        Step::More
     }
 
     /// The beginning of an upload to a disk, into the page cache; [`Step::Cold`] when that was enough, or when writers are

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::tls::{
     Stream,
-    stream::{Flow, finish},
+    stream::{Flow, drain},
 };
 
 /// So little that waits is sent with what comes next.
@@ -49,7 +49,7 @@ impl Path for Out {
                 }
             }
             if self.closed {
-                finish(ends.data);
+                drain(ends.data);
                 return Step::Done;
             }
             if left == 0 {

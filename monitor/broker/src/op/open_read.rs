@@ -7,13 +7,13 @@ use ipc::{
 use rustix::fs::{Mode, OFlags};
 
 use super::{Outcome, regular, size};
-use crate::{account::Account, storage, why::why};
+use crate::{account::Account, why::why};
 
 pub(super) fn run(account: &Account, path: &VirtPath) -> Outcome {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
     let file = account.root.open(path.as_bytes(), flags, Mode::empty()).map_err(why)?;
     let stat = regular(&file)?;
     let size = size(&stat);
-    let storage = storage::to_read(&file, size);
+    let storage = account.home.to_read(&file, &stat);
     Ok((Done::Opened(Opened { size, created: false, name: None, storage, staged: None }), vec![file]))
 }

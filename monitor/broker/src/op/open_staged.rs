@@ -17,7 +17,7 @@ use super::{
     open_write::{self, MODE, NEW, WRITE},
     regular, size,
 };
-use crate::{account::Account, staged::Staged, storage, why::why};
+use crate::{account::Account, staged::Staged, why::why};
 
 pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, umask: u16) -> Outcome {
     if path.is_root() {
@@ -34,15 +34,18 @@ pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, umask
         Err(errno) => return Err(why(errno)),
     };
     let (number, file) = staged.add(place, |place, name| place.open(name, NEW, new_mode(MODE, umask)))?;
-    let made = regular(&file).and_then(|_| match there {
-        Some(stat) => fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777)).map_err(why),
-        None => Ok(()),
+    let made = regular(&file).and_then(|made| match there {
+        Some(stat) => fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777)).map_err(why).and(Ok(made)),
+        None => Ok(made),
     });
-    if let Err(why) = made {
-        staged.discard(number);
-        return Err(why);
-    }
-    let (storage, staged) = (storage::of(&file), Some(number));
+    let storage = match made {
+        Ok(stat) => account.home.of(&file, &stat),
+        Err(why) => {
+            staged.discard(number);
+            return Err(why);
+        }
+    };
+    let staged = Some(number);
     let size = there.as_ref().map_or(0, size);
     Ok((Done::Opened(Opened { size, created: there.is_none(), name: None, storage, staged }), vec![file]))
 }

@@ -17,7 +17,7 @@ use rustix::{
 };
 
 use super::{Outcome, new_mode, regular, size};
-use crate::{account::Account, storage, why::why};
+use crate::{account::Account, why::why};
 
 pub(super) const WRITE: OFlags = OFlags::WRONLY.union(OFlags::NONBLOCK);
 const MAKE: OFlags = WRITE.union(OFlags::CREATE);
@@ -37,7 +37,8 @@ pub(super) fn run(account: &Account, path: &VirtPath, mode: WriteMode, umask: u1
         }
         WriteMode::At(_) | WriteMode::Kept(_) => (open_existing(account, path)?, false),
     };
-    let opened = size(&regular(&file)?);
+    let stat = regular(&file)?;
+    let opened = size(&stat);
     let start = match mode {
         WriteMode::Append => opened,
         WriteMode::At(offset) | WriteMode::Kept(offset) if offset > opened => return Err(Why::Invalid),
@@ -50,7 +51,7 @@ pub(super) fn run(account: &Account, path: &VirtPath, mode: WriteMode, umask: u1
     if start > 0 {
         seek(&file, SeekFrom::Start(start)).map_err(why)?;
     }
-    let storage = storage::of(&file);
+    let storage = account.home.of(&file, &stat);
     Ok((Done::Opened(Opened { size: opened, created, name: None, storage, staged: None }), vec![file]))
 }
 
@@ -90,9 +91,9 @@ fn unique(account: &Account, path: &VirtPath, umask: u16) -> Outcome {
         let whole = [parent.as_bytes(), b"/", &name].concat();
         match account.root.open(&whole, NEW, new_mode(MODE, umask)) {
             Ok(file) => {
-                let size = size(&regular(&file)?);
+                let stat = regular(&file)?;
                 let name = Blob::new(&name).map_err(|_| Why::Invalid)?;
-                let storage = storage::of(&file);
+                let (size, storage) = (size(&stat), account.home.of(&file, &stat));
                 return Ok((
                     Done::Opened(Opened { size, created: true, name: Some(name), storage, staged: None }),
                     vec![file],

@@ -33,6 +33,8 @@ pub struct Moving {
     phase: Phase,
     /// The broker died; the transfer goes on with the descriptors it has, then the session ends.
     lost: bool,
+    /// The client said ABOR, and has not had its 426.
+    aborted: bool,
 }
 
 /// What is under way.
@@ -110,11 +112,16 @@ pub struct Working {
 impl Moving {
     /// Something is under way.
     pub fn new(ready: Ready, phase: Phase) -> Self {
-        Moving { ready, phase, lost: false }
+        Moving { ready, phase, lost: false, aborted: false }
     }
 
     /// Whether it takes its time, and ABOR cuts it.
     pub fn transferring(&self) -> bool {
+        self.goes_on_alone() && !self.aborted
+    }
+
+    /// Whether the broker has done its part for now.
+    fn goes_on_alone(&self) -> bool {
         matches!(self.phase, Phase::Transfer(_) | Phase::Working(_))
     }
 
@@ -131,14 +138,19 @@ impl Moving {
     /// One step.
     pub fn on(mut self: Box<Self>, event: Event<'_>, cx: &Context<'_>, out: &mut Out) -> State {
         if matches!(event, Event::BrokerLost) {
-            if self.transferring() {
+            if self.goes_on_alone() {
                 self.lost = true;
                 return State::Moving(self);
             }
             out.reply(451, "The service for this account has stopped.");
             return farewell("Log in again.", out);
         }
-        let Moving { ready, phase, lost } = *self;
+        if matches!(event, Event::Abort) && self.transferring() {
+            out.order(Order::Abort);
+            self.aborted = true;
+            return State::Moving(self);
+        }
+        let Moving { ready, phase, lost, aborted } = *self;
         match (phase, event) {
             (Phase::Asked(asked), Event::Answer(answer)) => (asked.then)(ready, asked, answer, cx, out),
             (Phase::Listening { extended }, Event::Listening(port)) => {
@@ -149,37 +161,36 @@ impl Moving {
             (Phase::Publishing(transfer, ending), Event::Answer(answer)) => {
                 State::Ready(published(ready, &transfer, ending, answer, cx, out))
             }
-            (Phase::Transfer(transfer), Event::Abort { moved }) => {
-                out.order(Order::Cut);
-                out.reply(426, "Transfer aborted.");
-                log(Level::Info, &transfer, moved, "aborted", cx, out);
-                let ready = ready.without_port();
-                if lost { farewell("Log in again.", out) } else { State::Ready(ready) }
-            }
             (Phase::Transfer(transfer), Event::Status { moved }) => {
                 out.reply_fmt(211, format_args!("{} in progress, {moved} bytes moved.", transfer.verb));
-                State::Moving(Box::new(Moving { ready, phase: Phase::Transfer(transfer), lost }))
+                State::Moving(Box::new(Moving { ready, phase: Phase::Transfer(transfer), lost, aborted }))
             }
-            (Phase::Working(working), event) => on_working(ready, working, lost, event, cx, out),
-            (phase, _) => State::Moving(Box::new(Moving { ready, phase, lost })),
+            (Phase::Working(working), event) => on_working(ready, working, (lost, aborted), event, cx, out),
+            (phase, _) => State::Moving(Box::new(Moving { ready, phase, lost, aborted })),
         }
     }
 }
 
-/// A sum or a copy ends, is cut, or is asked after.
-fn on_working(ready: Ready, working: Working, lost: bool, event: Event<'_>, cx: &Context<'_>, out: &mut Out) -> State {
+/// A sum or a copy ends, or is asked after.
+fn on_working(
+    ready: Ready,
+    working: Working,
+    (lost, aborted): (bool, bool),
+    event: Event<'_>,
+    cx: &Context<'_>,
+    out: &mut Out,
+) -> State {
     let state = match event {
-        Event::Worked(result) => (working.then)(ready, working.asked, result, cx, out),
-        Event::Abort { .. } => {
-            out.order(Order::Cut);
+        Event::Worked(Err(How::Aborted)) => {
             out.reply(426, "Aborted.");
             State::Ready(ready.without_port())
         }
+        Event::Worked(result) => (working.then)(ready, working.asked, result, cx, out),
         event => {
             if let Event::Status { moved } = event {
                 out.reply_fmt(211, format_args!("{} in progress, {moved} bytes done.", working.asked.verb));
             }
-            return State::Moving(Box::new(Moving { ready, phase: Phase::Working(working), lost }));
+            return State::Moving(Box::new(Moving { ready, phase: Phase::Working(working), lost, aborted }));
         }
     };
     if lost { farewell("The service for this account has stopped; log in again.", out) } else { state }
@@ -265,6 +276,7 @@ fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, ou
         // RFC 4217 10.2: the TLS negotiation failed or was unacceptable.
         (How::Unsecured(why), _) => out.reply_fmt(522, format_args!("No TLS on the data connection: {why}.")),
         (How::Stalled, _) => out.reply(426, "Nothing moved for too long; the transfer is not complete."),
+        (How::Aborted, _) => out.reply(426, "Transfer aborted."),
         (How::Shrunk | How::File(_), _) => file_failed(ending.how, "the transfer is not complete", out),
     }
     let (level, result) = match ending.how {
@@ -274,6 +286,7 @@ fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, ou
         How::Cut => (Level::Info, "no-close-notify"),
         How::Unsecured(_) => (Level::Info, "no-tls"),
         How::Stalled => (Level::Info, "stalled"),
+        How::Aborted => (Level::Info, "aborted"),
         How::Shrunk => (Level::Warning, "shrunk"),
         How::File(_) => (Level::Warning, "file-error"),
     };
@@ -290,7 +303,7 @@ pub fn file_failed(how: How, what: &str, out: &mut Out) {
             out.reply_fmt(452, format_args!("No space left; {what}."));
         }
         How::File(errno) => out.reply_fmt(451, format_args!("Local error (errno {errno}); {what}.")),
-        How::Complete | How::NoConnection | How::Reset | How::Cut | How::Unsecured(_) | How::Stalled => {
+        How::Complete | How::NoConnection | How::Reset | How::Cut | How::Unsecured(_) | How::Stalled | How::Aborted => {
             out.reply_fmt(451, format_args!("Local error; {what}."));
         }
     }
