@@ -36,6 +36,14 @@ pub(super) struct Secured {
     greets: bool,
 }
 
+/// Wipes what rustls has just freed: it gives plain text in memory of its own, of exactly this length, and does not wipe
+/// that. malloc gives out again first what was freed last.
+fn wipe_freed(length: usize) {
+    let mut again = Vec::<u8>::with_capacity(length);
+    again.resize(length, 0);
+    std::hint::black_box(&mut again).zeroize();
+}
+
 impl Session {
     /// Whether the control connection is under TLS, or about to be.
     pub(super) fn is_secured(&self) -> bool {
@@ -103,11 +111,13 @@ impl Session {
             let Some(filled) = self.receive_records(&mut tls, ended, &mut records) else { break };
             left = left.saturating_sub(filled);
             let incoming = records.get_mut(..filled).unwrap_or_default();
-            let (reader, queue) = (&mut self.reader, &mut hub.queue);
+            let (reader, queue, mut longest) = (&mut self.reader, &mut hub.queue, 0);
             let (taken, standing) = tls.connection.take(incoming, &mut out, |plain| {
                 reader.feed(plain, queue);
+                longest = plain.len();
                 Self::has_room(queue)
             });
+            wipe_freed(longest);
             tls.held = incoming.get(taken..).unwrap_or_default().into();
             tls.backlog = !tls.held.is_empty() && !Self::has_room(&hub.queue);
             // There are passwords in it.

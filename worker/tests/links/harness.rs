@@ -3,7 +3,10 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
-    os::fd::{AsFd, OwnedFd},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::FileExt,
+    },
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
@@ -182,6 +185,23 @@ impl World {
         let fds: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
         let reply = ToWorker::PassivePool(PassiveSockets { listener: ask.listener });
         self.monitor.send(&reply, &fds).unwrap();
+    }
+
+    /// Whether these bytes are anywhere in the worker's memory; `None` where one may not look.
+    pub fn remembers(&self, bytes: &[u8]) -> Option<bool> {
+        let process = format!("/proc/{}", self.child.id());
+        let memory = std::fs::File::open(format!("{process}/mem")).ok()?;
+        let maps = std::fs::read_to_string(format!("{process}/maps")).ok()?;
+        let mut found = false;
+        for line in maps.lines().filter(|line| line.contains(" rw")) {
+            let (range, _) = line.split_once(' ')?;
+            let (from, to) = range.split_once('-')?;
+            let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
+            let mut part = vec![0; usize::try_from(to - from).ok()?];
+            let read = memory.read_at(&mut part, from).unwrap_or(0);
+            found |= part[..read].windows(bytes.len()).any(|window| window == bytes);
+        }
+        Some(found)
     }
 
     /// The monitor dies; how the worker ends.

@@ -382,6 +382,32 @@ fn on_an_implicit_listener_the_greeting_follows_the_handshake_and_others_are_clo
 }
 
 #[test]
+fn no_password_stays_in_memory() {
+    let passwords =
+        ["correct-horse-battery-staple".to_owned(), "secret-that-is-short".to_owned(), "0123456789abcdef".repeat(20)];
+    for version in BOTH {
+        let (mut world, config) = (world(Tls::default()), keys::trusting(&[version]));
+        let mut client = world.client();
+        client.told("AUTH TLS");
+        let (mut client, mut links) = (secured(client, &config), Vec::new());
+        for (turn, password) in passwords.iter().enumerate() {
+            let login = format!("{turn}-{password}-{turn}");
+            assert!(client.told("USER u").starts_with("331 "));
+            client.send(&format!("PASS {login}"));
+            let ToAuthd::Check(check) = receive(&mut world.authd).record else { panic!("a check was expected") };
+            assert_eq!(check.password.expose(), login.as_bytes());
+            links.push(world.grant_with_link(check.session, BrokerId(u32::try_from(turn).unwrap() + 1)));
+            assert!(client.reply().starts_with("230 "));
+            // malloc itself writes over the first bytes of what was freed.
+            let end = &login.as_bytes()[login.len() / 2..];
+            let Some(found) = world.remembers(end) else { return eprintln!("skipped: no right to look") };
+            assert!(!found, "{login}");
+            assert_eq!(world.remembers(b"ftp.example"), Some(true), "what is there is found");
+        }
+    }
+}
+
+#[test]
 fn a_session_under_tls_is_told_when_it_is_closed_by_others() {
     let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
     let (mut client, _broker) = protected(&mut world, &config, 1);
