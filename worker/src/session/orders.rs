@@ -137,7 +137,7 @@ impl Session {
             (Some(file), Some(mut conduit)) => {
                 // The client reads or sends when it has our 150: no waiting for what is done next.
                 self.flush(hub);
-                let transfer = Transfer::new(file, order, stream, &hub.tools);
+                let transfer = Transfer::new(file, order, stream, &hub.tools).wary(self.is_secured());
                 let staged = hub.staged.take();
                 let turn = conduit.begin(transfer, staged, place, hub);
                 self.conduit = Some(conduit);

@@ -184,6 +184,8 @@ pub struct Transfer {
     sync: bool,
     /// Where the file is to be cut before anything is written.
     cut: Option<u64>,
+    /// The client may believe that this connection is under TLS.
+    wary: bool,
     /// All bytes have been moved.
     ended: bool,
 }
@@ -211,7 +213,14 @@ impl Transfer {
                 (way, true, storage, sync, cut)
             }
         };
-        Transfer { file, way, moved: 0, receives, storage, sync, cut, ended: false }
+        Transfer { file, way, moved: 0, receives, storage, sync, cut, wary: false, ended: false }
+    }
+
+    /// The client has TLS on its control connection and not on this one: a handshake is no file.
+    #[must_use]
+    pub fn wary(mut self, wary: bool) -> Self {
+        self.wary = wary && self.receives && self.stream().is_none();
+        self
     }
 
     /// Bytes moved over the data connection so far.
@@ -254,6 +263,14 @@ impl Transfer {
             match stream.shake(data) {
                 Flow::Done => {}
                 flow => return secured::step(flow),
+            }
+        }
+        if self.wary {
+            match secured::begins_with_hello(data) {
+                Ok(true) => return Step::Unsecured("the client speaks TLS, though PROT C is in force"),
+                Ok(false) => self.wary = false,
+                Err(Errno::AGAIN) => return Step::Blocked,
+                Err(errno) => return Step::Peer(errno),
             }
         }
         if self.cut.is_some() && self.storage != Storage::Memory {

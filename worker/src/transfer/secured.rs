@@ -4,8 +4,13 @@
 //! did not take is the transfer's to keep. Records that come are opened where they lie, and written to the file in large
 //! pieces. An upload is whole when its client has said close_notify (RFC 8446 6.1), and not before.
 
+use std::os::fd::BorrowedFd;
+
 use kernels::{crlf_to_lf, crlf_to_lf as from_net, lf_to_crlf, lf_to_crlf as to_net};
-use rustix::io::Errno;
+use rustix::{
+    io::Errno,
+    net::{RecvFlags, recv},
+};
 
 use super::{
     Ends, Path, Step, Tools,
@@ -175,4 +180,12 @@ pub(super) fn step(flow: Flow) -> Step {
         Flow::Peer(errno) => Step::Peer(errno),
         Flow::Refused(why) => Step::Unsecured(why),
     }
+}
+
+/// Whether the first bytes are those of a client's handshake (RFC 8446 5.1, 4): a file that begins so is not what anybody
+/// would upload in clear beside TLS.
+pub(super) fn begins_with_hello(data: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let mut first = [0; 6];
+    let (_, got) = rustix::io::retry_on_intr(|| recv(data, &mut first, RecvFlags::PEEK))?;
+    Ok(got == first.len() && matches!(first, [22, 3, 0..=4, _, _, 1]))
 }

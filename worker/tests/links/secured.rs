@@ -291,6 +291,30 @@ fn a_client_in_clear_where_prot_p_was_said_is_told_so_and_may_go_on() {
 }
 
 #[test]
+fn a_client_under_tls_where_prot_c_was_said_is_told_so_and_others_are_not() {
+    let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (mut client, mut broker) = protected(&mut world, &config, 1);
+    client.told("PROT C");
+    let mut data = Some(port(&mut world, &mut client));
+    let mut send = |write: &dyn Fn(TcpStream)| {
+        let data = data.take().unwrap_or_else(|| client.data());
+        client.send("STOR f");
+        let kept = file(b"");
+        answer(&mut broker, opened(0, Storage::Memory), &[&kept]);
+        assert!(client.reply().starts_with("150 "));
+        write(data);
+        (client.reply(), content(&kept))
+    };
+    let (reply, kept) = send(&|data| drop(wire(&config, data).write(b"x")));
+    assert_eq!(reply, "522 No TLS on the data connection: the client speaks TLS, though PROT C is in force.");
+    assert!(kept.is_empty());
+    for bytes in [&b""[..], b"x", b"\x16\x03\x01", b"\x16\x03\x01 is no handshake"] {
+        let (reply, kept) = send(&|mut data| data.write_all(bytes).unwrap());
+        assert_eq!((reply.as_str(), kept.as_slice()), ("226 Transfer complete.", bytes));
+    }
+}
+
+#[test]
 fn a_file_is_not_touched_before_the_handshake_is_over_and_cut_then() {
     for storage in [Storage::Memory, Storage::Disk { cached: 0 }, Storage::Remote] {
         let (mut world, ours, stranger) = (world(Tls::default()), keys::trusting(&BOTH), keys::trusting(&BOTH));
