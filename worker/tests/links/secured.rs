@@ -406,6 +406,30 @@ fn on_an_implicit_listener_the_greeting_follows_the_handshake_and_others_are_clo
 }
 
 #[test]
+fn handshakes_that_nobody_finishes_are_ended_in_seconds_and_delay_nobody() {
+    let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (mut client, mut broker) = protected(&mut world, &config, 1);
+    let mut half = world.client();
+    half.told("AUTH TLS");
+    half.write(b"\x16\x03\x01\x02");
+    let silent = port(&mut world, &mut client);
+    client.send("RETR f");
+    answer(&mut broker, opened(2, Storage::Memory), &[&file(b"hi")]);
+    assert!(client.reply().starts_with("150 "));
+    let mut other = world.client();
+    assert!(other.told("NOOP").starts_with("200 "));
+    for socket in [client.socket(), half.socket()] {
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    }
+    assert_eq!(client.reply(), "522 No TLS on the data connection: its handshake is not finished in time.");
+    assert!(half.is_closed());
+    drop(silent);
+    // The passive socket of before has gone back meanwhile.
+    let data = wire(&config, port(&mut world, &mut client));
+    assert_eq!(fetch(&mut client, &mut broker, data, b"hi", Storage::Memory), b"hi");
+}
+
+#[test]
 fn no_password_stays_in_memory() {
     let passwords =
         ["correct-horse-battery-staple".to_owned(), "secret-that-is-short".to_owned(), "0123456789abcdef".repeat(20)];
