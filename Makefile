@@ -13,6 +13,7 @@ LIBEXECDIR = $(DESTDIR)$(PREFIX)/libexec/caisson
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
 SYSCONFDIR = $(DESTDIR)/etc/caisson
 CARGO ?= cargo
+BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 FUZZ_SECONDS ?= 3
 
 .PHONY: all serve test setup lint check e2e deny fuzz bench install clean
@@ -48,11 +49,11 @@ bench:
 	bench/run $(BENCH_FLAGS)
 
 install:
-	@test -x target/release/caissond || { echo "nothing is built yet: run make first, then make install" >&2; exit 1; }
+	@test -x $(BUILT)/caissond || { echo "nothing is built yet: run make first, then make install" >&2; exit 1; }
 	install -d $(SBINDIR) $(BINDIR) $(LIBEXECDIR) $(MANDIR)/man5 $(MANDIR)/man8 $(SYSCONFDIR) $(DESTDIR)/usr/lib/systemd/system $(DESTDIR)/usr/lib/sysusers.d
-	install -m 0755 target/release/caissond $(SBINDIR)/caissond
-	install -m 0755 target/release/caissonctl $(BINDIR)/caissonctl
-	install -m 0755 target/release/caisson-worker target/release/caisson-authd target/release/caisson-broker target/release/caisson-config $(LIBEXECDIR)/
+	install -m 0755 $(BUILT)/caissond $(SBINDIR)/caissond
+	install -m 0755 $(BUILT)/caissonctl $(BINDIR)/caissonctl
+	install -m 0755 $(BUILT)/caisson-worker $(BUILT)/caisson-authd $(BUILT)/caisson-broker $(BUILT)/caisson-config $(LIBEXECDIR)/
 	install -m 0644 man/*.5 $(MANDIR)/man5/
 	install -m 0644 man/*.8 $(MANDIR)/man8/
 	test -e $(SYSCONFDIR)/caisson.toml || install -m 0600 packaging/caisson.toml $(SYSCONFDIR)/caisson.toml

@@ -123,6 +123,7 @@ fn to_broker() -> Vec<monitor_broker::ToBroker> {
             confine: confine(),
             account: user(),
             permissions: Permissions::NONE.with(Permission::Read),
+            home: "/home/alice".into(),
             settings: Blob::new(&[b's'; SETTINGS]).unwrap(),
             slots: 2,
         }),
@@ -496,6 +497,6 @@ fn names_and_permissions_out_of_range_cannot_be_decoded() {
     let at = bytes.windows(6).position(|w| w == b"\x05alice").unwrap() + 6;
     assert_eq!(bytes[at], 1);
     bytes.splice(at..=at, [0x80, 0x08]);
-    let received = receive_raw::<monitor_broker::ToBroker>(&bytes, &[a_descriptor()]);
+    let received = receive_raw::<monitor_broker::ToBroker>(&bytes, &[]);
     assert_eq!(breach(received), Breach::Malformed);
 }

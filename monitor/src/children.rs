@@ -14,14 +14,13 @@ use ipc::link::monitor_broker::{BrokerStart, SETTINGS, ToBroker};
 use ipc::link::monitor_config::User;
 use ipc::link::monitor_worker::{Listener, ToWorker, WorkerStart};
 use ipc::types::{Blob, BrokerId, Build, Ids, UserName, WorkerId};
-use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::geteuid;
 
 use crate::monitor::{AUTHD, AuthdChild, Broker, BrokerChild, Monitor, Stage, Worker, WorkerChild};
 use crate::{listen::Listening, table::Sessions, timer::Alarm};
 
-/// How long a broker may take to confine itself.
+/// How long a broker may take to open the account's root directory and confine itself.
 const BROKER_START: Duration = Duration::from_secs(5);
 
 /// A link between two children, one end each.
@@ -92,12 +91,9 @@ impl Monitor {
         }
     }
 
-    /// Starts a broker for an account, in the account's root directory.
+    /// Starts a broker for an account. It opens the account's root directory itself, for that may take as long as a disk likes.
     pub fn start_broker(&mut self, account: UserName, settings: (User, Blob<SETTINGS>)) -> io::Result<BrokerId> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let user = &settings.0;
-        let root = rustix::fs::open(&user.home, flags, Mode::empty())
-            .map_err(|errno| io::Error::other(format!("home {}: {errno}", user.home.display())))?;
         let id = BrokerId(self.new_id());
         let mut child = BrokerChild::start(&self.programs.broker, format!("broker {account}"), &self.epoll, id.0, "")?;
         let start = BrokerStart {
@@ -105,11 +101,12 @@ impl Monitor {
             confine: self.confine(user.ids.as_ref()),
             account: account.clone(),
             permissions: user.permissions,
+            home: user.home.clone(),
             settings: settings.1.clone(),
             // One more than there are workers: a new worker may come before the thread of a dead one has ended.
             slots: u16::try_from(self.config.fixed.workers + 1).unwrap_or(256).min(256),
         };
-        child.send(ToBroker::Start(start), vec![root]);
+        child.send(ToBroker::Start(start), Vec::new());
         self.brokers.insert(id, Broker { child, account, settings, idle_since: None, stopping: false });
         self.timers.set(BROKER_START, Alarm::BrokerLate(id));
         Ok(id)

@@ -16,6 +16,7 @@ use ipc::link::monitor_worker::{FromWorker, ToWorker};
 use ipc::types::{Blob, BrokerId, SessionId, UserName, WorkerId};
 use ipc::{Breach, Received};
 use nix::sys::signalfd::SignalFd;
+use rustix::net::{Shutdown, shutdown};
 use rustix::{event::Timespec, event::epoll, io::Errno, process::Signal};
 
 use crate::config::Users;
@@ -166,6 +167,12 @@ impl Monitor {
                 self.failure.get_or_insert_with(|| "not every process was ready in time".to_owned());
             }
             Alarm::StopOver => reap::kill_everybody(self, "did not stop in time"),
+            Alarm::DieOver => {
+                self.log.own(Level::Error, Event::Process, "left behind what SIGKILL does not end (ps: state D)");
+                // What is left holds them as well; closed this way, their ports are free.
+                let _ = self.listeners.iter().flat_map(|l| &l.socket).try_for_each(|s| shutdown(s, Shutdown::Read));
+                (self.authd, self.reloads.reading, self.workers, self.brokers) = Default::default();
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use crate::{answer, notify, reload, spawn::Child, timer::Alarm};
 const LONG_LIFE: Duration = Duration::from_secs(10);
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How long children have to stop.
+/// How long children have to stop, and then to die.
 const STOP: Duration = Duration::from_secs(5);
 
 /// Collects every child that has died.
@@ -134,6 +134,7 @@ pub(crate) fn kill_everybody(m: &mut Monitor, why: &str) {
     m.authd.iter_mut().for_each(|authd| authd.kill(why));
     m.workers.values_mut().for_each(|worker| worker.child.kill(why));
     m.brokers.values_mut().for_each(|broker| broker.child.kill(why));
+    m.timers.set(STOP, Alarm::DieOver);
 }
 
 /// Whether no child is left.

@@ -97,7 +97,7 @@ fn configure(m: &mut Monitor, check: bool) -> Result<(), String> {
     if check {
         let (file, listeners, users) = (m.file.display(), fresh.config.listen.len(), fresh.users.len());
         fresh.warnings.iter().for_each(|warning| eprintln!("{file}: warning: {warning}"));
-        println!("{file}: {listeners} listeners, {users} users: valid");
+        println!("{file}: listeners: {listeners}, users: {users}: valid");
         return Ok(());
     }
     let fixed = fresh.config.fixed.clone();

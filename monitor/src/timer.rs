@@ -21,6 +21,8 @@ pub(crate) enum Alarm {
     StartOver,
     /// Everybody had time to stop.
     StopOver,
+    /// Everybody had time to die.
+    DieOver,
 }
 
 /// Alarms.

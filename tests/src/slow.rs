@@ -1,7 +1,7 @@
 //! A file system whose disk is as slow as a scenario wants: one flat directory, served by this process over /dev/fuse.
 //!
 //! Reading, writing and syncing take as long as [`Slow::takes`] says, or until [`Slow::holds`] is taken back; everything
-//! else is quick. Only what the scenarios need of the protocol is here: include/uapi/linux/fuse.h, version 7.31.
+//! else is quick, unless it is [`Slow::gone`]. Only what the scenarios need of the protocol is here: include/uapi/linux/fuse.h, version 7.31.
 
 use std::{
     fs::File,
@@ -39,13 +39,32 @@ struct Disk {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By node: the first is node 2. A name that was replaced or removed is `None`.
-    files: Vec<(Option<Vec<u8>>, Vec<u8>)>,
+    /// By node: the first is node 2.
+    files: Vec<Entry>,
     takes: Duration,
     holds: bool,
+    dead: bool,
+    /// Whether renames have no flags here.
+    simple: bool,
     syncs: usize,
     sync_fails: bool,
     uid: u32,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Two, once it has been linked; none, once it was replaced or removed.
+    names: Vec<Vec<u8>>,
+    content: Vec<u8>,
+    mode: u32,
+    /// The mode it was made with.
+    made: u32,
+}
+
+impl Entry {
+    fn new(name: Vec<u8>, mode: u32) -> Self {
+        Entry { names: vec![name], content: Vec::new(), mode, made: mode }
+    }
 }
 
 impl Slow {
@@ -76,6 +95,18 @@ impl Slow {
         self.disk.changed.notify_all();
     }
 
+    /// Nothing at all is answered while the result lives, as by a server that is gone.
+    #[must_use]
+    pub fn gone(&self) -> Gone<'_> {
+        self.disk.state().dead = true;
+        Gone(&self.disk)
+    }
+
+    /// It does not know the flags of renameat2(2), as NFS and most of FUSE.
+    pub fn renames_simply(&self) {
+        self.disk.state().simple = true;
+    }
+
     /// Whether syncs fail from now on.
     pub fn fails_to_sync(&self, fails: bool) {
         self.disk.state().sync_fails = fails;
@@ -89,21 +120,41 @@ impl Slow {
 
     /// Puts a file there.
     pub fn put(&self, name: &str, content: &[u8]) {
-        self.disk.state().files.push((Some(name.into()), content.to_vec()));
+        let content = content.to_vec();
+        self.disk.state().files.push(Entry { content, ..Entry::new(name.into(), 0o644) });
     }
 
     /// The names it has.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let state = self.disk.state();
-        state.files.iter().filter_map(|(name, _)| Some(String::from_utf8_lossy(name.as_ref()?).into_owned())).collect()
+        let names = state.files.iter().flat_map(|file| &file.names);
+        names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
     /// What a file holds.
     #[must_use]
     pub fn content(&self, name: &str) -> Option<Vec<u8>> {
         let state = self.disk.state();
-        state.find(name.as_bytes()).map(|node| state.files[node].1.clone())
+        state.find(name.as_bytes()).map(|node| state.files[node].content.clone())
+    }
+
+    /// The mode bits a file was made with.
+    #[must_use]
+    pub fn made_with(&self, name: &str) -> Option<u32> {
+        let state = self.disk.state();
+        state.find(name.as_bytes()).map(|node| state.files[node].made)
+    }
+}
+
+/// How long a disk is gone.
+#[derive(Debug)]
+pub struct Gone<'s>(&'s Disk);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        self.0.state().dead = false;
+        self.0.changed.notify_all();
     }
 }
 
@@ -129,19 +180,32 @@ impl Disk {
 
 impl State {
     fn find(&self, name: &[u8]) -> Option<usize> {
-        self.files.iter().position(|(known, _)| known.as_deref() == Some(name))
+        self.files.iter().position(|file| file.names.iter().any(|known| known == name))
     }
 
-    fn file(&mut self, node: u64) -> Result<&mut Vec<u8>, Errno> {
+    /// Takes a name from the file that has it, and tells which that is.
+    fn unname(&mut self, name: &[u8]) -> Option<usize> {
+        let place = self.find(name)?;
+        self.files[place].names.retain(|known| known != name);
+        Some(place)
+    }
+
+    fn file(&mut self, node: u64) -> Result<&mut Entry, Errno> {
         let place = usize::try_from(node).ok().and_then(|node| node.checked_sub(2)).ok_or(Errno::EISDIR)?;
-        self.files.get_mut(place).map(|(_, content)| content).ok_or(Errno::ENOENT)
+        self.files.get_mut(place).ok_or(Errno::ENOENT)
     }
 
     /// `struct fuse_attr`.
     fn attributes(&mut self, node: u64) -> Result<Vec<u8>, Errno> {
-        let (mode, size) = if node == ROOT { (0o040_755, 0) } else { (0o100_644, self.file(node)?.len() as u64) };
+        let (mode, size, links) = match node {
+            ROOT => (0o040_755, 0, 1),
+            node => {
+                let file = self.file(node)?;
+                (0o100_000 | file.mode, file.content.len() as u64, file.names.len() as u32)
+            }
+        };
         let mut out = words(&[node, size, size.div_ceil(512), 0, 0, 0]);
-        for word in [0, 0, 0, mode, 1, self.uid, self.uid, 0, 4096, 0] {
+        for word in [0, 0, 0, mode, links, self.uid, self.uid, 0, 4096, 0] {
             out.extend_from_slice(&u32::to_ne_bytes(word));
         }
         Ok(out)
@@ -179,7 +243,9 @@ fn serve(mut device: File, disk: &Arc<Disk>) {
             Err(error) if [Some(libc::EINTR), Some(libc::ENOENT)].contains(&error.raw_os_error()) => continue,
             Err(_) => return,
         };
-        let (ask, device, disk) = (record[..got].to_vec(), device.try_clone().expect("dup"), Arc::clone(disk));
+        let ask = record[..got].to_vec();
+        let apart = is_slow(half(&ask, 4)) || disk.state().dead;
+        let (device, disk) = (device.try_clone().expect("dup"), Arc::clone(disk));
         let answer = move || {
             if let Some(answer) = answer(&ask, &disk) {
                 let (errno, body) = match answer {
@@ -192,20 +258,26 @@ fn serve(mut device: File, disk: &Arc<Disk>) {
                 let _ = (&device).write_all(&[head, word(&ask, 8).to_ne_bytes().to_vec(), body].concat());
             }
         };
-        match half(&record, 4) {
-            15 | 16 | 20 => drop(thread::spawn(answer)),
-            _ => answer(),
+        if apart {
+            thread::spawn(answer);
+        } else {
+            answer();
         }
     }
+}
+
+/// READ, WRITE, FSYNC.
+fn is_slow(opcode: u32) -> bool {
+    matches!(opcode, 15 | 16 | 20)
 }
 
 /// What a record is answered, if it is.
 fn answer(ask: &[u8], disk: &Disk) -> Option<Result<Vec<u8>, Errno>> {
     let (opcode, node, body) = (half(ask, 4), word(ask, 16), ask.get(HEADER..).unwrap_or_default());
-    if matches!(opcode, 15 | 16 | 20) {
+    if is_slow(opcode) {
         disk.spin();
     }
-    let mut state = disk.state();
+    let mut state = disk.changed.wait_while(disk.state(), |state| state.dead).unwrap_or_else(PoisonError::into_inner);
     Some(match opcode {
         // FORGET, INTERRUPT, BATCH_FORGET
         2 | 36 | 42 => return None,
@@ -215,24 +287,25 @@ fn answer(ask: &[u8], disk: &Disk) -> Option<Result<Vec<u8>, Errno>> {
         1 => state.find(&name(body, 0)).ok_or(Errno::ENOENT).and_then(|place| state.entry(place)),
         // GETATTR
         3 => state.attributes(node).map(|attributes| [words(&[0, 0]), attributes].concat()),
-        // SETATTR: the size alone
-        4 => set_size(&mut state, node, body).map(|attributes| [words(&[0, 0]), attributes].concat()),
+        // SETATTR: size and mode
+        4 => set(&mut state, node, body).map(|attributes| [words(&[0, 0]), attributes].concat()),
         // OPEN, OPENDIR
         14 | 27 => Ok(words(&[0, 0])),
         // READ
-        15 => state.file(node).map(|content| part(content, word(body, 8), half(body, 16))),
+        15 => state.file(node).map(|file| part(&file.content, word(body, 8), half(body, 16))),
         // WRITE
-        16 => state.file(node).map(|content| write(content, word(body, 8), body.get(40..).unwrap_or_default())),
+        16 => state.file(node).map(|file| write(&mut file.content, word(body, 8), body.get(40..).unwrap_or_default())),
         // UNLINK
-        10 => match state.find(&name(body, 0)) {
-            Some(place) => {
-                state.files[place].0 = None;
-                Ok(Vec::new())
-            }
-            None => Err(Errno::ENOENT),
-        },
+        10 => state.unname(&name(body, 0)).map(|_| Vec::new()).ok_or(Errno::ENOENT),
+        // LINK: node, name
+        13 if state.find(&name(body, 8)).is_some() => Err(Errno::EEXIST),
+        13 => state.file(word(body, 0)).map(|file| file.names.push(name(body, 8))).and_then(|()| {
+            let place = state.find(&name(body, 8)).ok_or(Errno::ENOENT)?;
+            state.entry(place)
+        }),
         // RENAME, RENAME2: the directory they go to, flags or none, both names
         12 => rename(&mut state, body, 8, 0),
+        45 if state.simple => Err(Errno::ENOSYS),
         45 => rename(&mut state, body, 16, half(body, 8)),
         // STATFS
         17 => Ok(words(&[1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 4096 | 255 << 32, 4096, 0, 0, 0])),
@@ -246,7 +319,7 @@ fn answer(ask: &[u8], disk: &Disk) -> Option<Result<Vec<u8>, Errno>> {
         18 | 25 | 29 | 30 => Ok(Vec::new()),
         // CREATE
         35 => {
-            state.files.push((Some(name(body, 16)), Vec::new()));
+            state.files.push(Entry::new(name(body, 16), half(body, 4) & 0o7777));
             let place = state.files.len() - 1;
             state.entry(place).map(|entry| [entry, words(&[0, 0])].concat())
         }
@@ -265,11 +338,15 @@ fn init(readahead: u32) -> Vec<u8> {
     out
 }
 
-fn set_size(state: &mut State, node: u64, body: &[u8]) -> Result<Vec<u8>, Errno> {
+fn set(state: &mut State, node: u64, body: &[u8]) -> Result<Vec<u8>, Errno> {
+    const MODE: u32 = 1;
     const SIZE: u32 = 1 << 3;
+    if half(body, 0) & MODE != 0 {
+        state.file(node)?.mode = half(body, 68) & 0o7777;
+    }
     if half(body, 0) & SIZE != 0 {
         let size = usize::try_from(word(body, 16)).map_err(|_| Errno::EFBIG)?;
-        state.file(node)?.resize(size, 0);
+        state.file(node)?.content.resize(size, 0);
     }
     state.attributes(node)
 }
@@ -292,12 +369,11 @@ fn write(content: &mut Vec<u8>, offset: u64, bytes: &[u8]) -> Vec<u8> {
 fn rename(state: &mut State, body: &[u8], at: usize, flags: u32) -> Result<Vec<u8>, Errno> {
     let from = name(body, at);
     let to = name(body, at + from.len() + 1);
-    let place = state.find(&from).ok_or(Errno::ENOENT)?;
-    match state.find(&to) {
-        Some(_) if flags & libc::RENAME_NOREPLACE != 0 => return Err(Errno::EEXIST),
-        Some(there) => state.files[there].0 = None,
-        None => {}
+    if flags & libc::RENAME_NOREPLACE != 0 && state.find(&to).is_some() {
+        return Err(Errno::EEXIST);
     }
-    state.files[place].0 = Some(to);
+    let place = state.unname(&from).ok_or(Errno::ENOENT)?;
+    state.unname(&to);
+    state.files[place].names.push(to);
     Ok(Vec::new())
 }

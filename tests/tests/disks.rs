@@ -12,6 +12,7 @@ use std::{
 };
 
 use e2e::{Daemon, Site, ftp::Client, root_or_skip, slow::Slow, tree, until};
+use nix::sys::signal::Signal;
 
 /// What no answer on a quiet session takes beside a slow disk: the disk takes longer than that for one page.
 const PROMPT: Duration = Duration::from_millis(250);
@@ -246,4 +247,62 @@ fn with_sync_uploads_the_disk_has_a_file_before_it_is_acknowledged() {
         }
         client.in_step();
     }
+}
+
+#[test]
+fn a_home_on_a_disk_that_is_gone_keeps_out_its_own_account_alone() {
+    if !root_or_skip("a home on a disk that is gone") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("login_timeout_secs = 8");
+    let account = site.account_mut("alice");
+    let mount = account.home.clone();
+    account.home = mount.join("home");
+    let Some(slow) = Slow::new(&mount, account.uid) else { return };
+    slow.put("home", b"no directory");
+    let mut daemon = Daemon::start(site);
+    let gone = slow.gone();
+    let mut alice = daemon.connect();
+    alice.expect("USER alice", &[331]);
+    alice.send("PASS correct horse");
+    beside(&daemon, || {
+        let refusal = alice.reply();
+        assert!(refusal.is(4) || refusal.is(5), "{refusal:?}");
+    });
+    // Nor is there one process more for each who tries.
+    for _ in 0..3 {
+        let mut again = daemon.connect();
+        again.ask("USER alice");
+        let refusal = again.ask("PASS correct horse");
+        assert!(refusal.is(4) || refusal.is(5), "{refusal:?}");
+    }
+    daemon.logged(&["broker alice", "did not start"]);
+    assert!(daemon.brokers().len() <= 2, "{:?}", daemon.brokers());
+    drop(gone);
+    until("no broker of alice is left", || (daemon.brokers().len() <= 1).then_some(()));
+    let refusal = {
+        let mut again = daemon.connect();
+        again.ask("USER alice");
+        again.ask("PASS correct horse")
+    };
+    assert!(refusal.is(4) || refusal.is(5), "{refusal:?}");
+    daemon.logged(&["broker alice", "home", "Not a directory"]);
+    assert_eq!(daemon.stop().code(), Some(0));
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_process_that_a_disk_keeps_from_dying() {
+    let Some((slow, mut daemon)) = slow("a stop beside a disk that hangs", &[]) else { return };
+    let (_client, mut connection) = begun(&daemon, "STOR f");
+    slow.holds(true);
+    connection.write_all(&tree::content(300_000, 8)).expect("send");
+    thread::sleep(SLOW);
+    daemon.signal(Signal::SIGTERM);
+    until("it says so", || daemon.log().contains("left behind what SIGKILL does not end").then_some(()));
+    until("the monitor has ended", || (!daemon.monitor.is_alive()).then_some(()));
+    // Whoever starts it again finds its port free.
+    std::net::TcpListener::bind(daemon.address()).expect("the port is free");
+    slow.holds(false);
+    assert_eq!(daemon.wait().code(), Some(0));
 }

@@ -214,7 +214,9 @@ impl Hub {
 
     /// The next session whose moment has come.
     pub fn looked_at_now(&mut self) -> Option<usize> {
-        self.soon.pop_front_if(|(when, _)| *when <= self.now).map(|(_, key)| key)
+        let (when, key) = *self.soon.front()?;
+        (when <= self.now).then(|| self.soon.pop_front())?;
+        Some(key)
     }
 
     /// Something may be due then.

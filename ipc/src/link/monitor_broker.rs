@@ -1,6 +1,6 @@
 //! monitor <-> broker: set-up, and the links to workers whose sessions are this account's.
 
-use std::ops::RangeInclusive;
+use std::{ops::RangeInclusive, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub const SETTINGS: usize = 4_608;
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToBroker {
-    /// First record; one descriptor, the account's root directory (`O_PATH`).
+    /// First record.
     Start(BrokerStart),
     /// Serve this worker; one descriptor, the end of its link. At most `slots` are served at once.
     AddWorker(WorkerId),
@@ -36,6 +36,8 @@ pub struct BrokerStart {
     pub account: UserName,
     /// What the account may do.
     pub permissions: Permissions,
+    /// The account's root directory, which the broker opens: whoever does that may wait for a disk.
+    pub home: PathBuf,
     /// What it obeys, packed (settings.rs).
     pub settings: Blob<SETTINGS>,
     /// Most workers served at once, 1 to 256: one thread each, made before the sandbox closes.
@@ -56,11 +58,12 @@ pub enum FromBroker {
 }
 
 impl Record for ToBroker {
+    // `Start` holds two paths: the home, and one among the settings.
     const CAP: usize = 4096 + SETTINGS;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
-            ToBroker::Start(_) | ToBroker::AddWorker(_) => ONE,
-            ToBroker::DropWorker(_) | ToBroker::Stop => NONE,
+            ToBroker::AddWorker(_) => ONE,
+            ToBroker::Start(_) | ToBroker::DropWorker(_) | ToBroker::Stop => NONE,
         }
     }
 }

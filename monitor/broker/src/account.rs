@@ -77,6 +77,11 @@ impl Account {
 }
 
 impl Who {
+    /// Whether a file of this owner is the account's.
+    pub(crate) fn is(&self, uid: u32) -> bool {
+        uid == self.uid
+    }
+
     /// How a listing calls the owner `uid`: the account's name if it is the account, else `None` (its number is shown).
     pub(crate) fn name_of(&self, uid: u32) -> Option<&[u8]> {
         self.name.as_deref().filter(|_| uid == self.uid)

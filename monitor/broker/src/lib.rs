@@ -18,6 +18,7 @@ mod rules;
 mod serve;
 mod staged;
 mod storage;
+mod unfinished;
 mod why;
 mod zone;
 
@@ -53,7 +54,12 @@ pub fn run() -> ExitCode {
         }
     };
     match start(&mut link, &monitor) {
-        Ok(Some(desk)) => serve_monitor(&mut link, &monitor, &desk),
+        Ok(Some(desk)) => {
+            let code = serve_monitor(&mut link, &monitor, &desk);
+            // However it ended, a monitor that was killed too: what the links' threads hold, they put away.
+            desk.close();
+            code
+        }
         Ok(None) => ExitCode::FAILURE,
         Err(why) => {
             monitor.tell(&FromBroker::CannotStart(CannotStart { why: Blob::cut(why.as_bytes()) }));
@@ -70,18 +76,16 @@ fn open_link(fd: OwnedFd) -> std::io::Result<(BrokerEnd, Arc<Monitor>)> {
 
 /// From the first record to `Ready`; `None` when the monitor was gone before it said anything.
 fn start(link: &mut BrokerEnd, monitor: &Arc<Monitor>) -> Result<Option<Arc<Desk>>, String> {
-    let (start, root) = match link.recv() {
-        Ok(received) => match (received.record, received.fds.into_iter().next()) {
-            (ToBroker::Start(start), Some(root)) => (start, root),
-            _ => return Err("the first record is not Start".to_owned()),
-        },
+    let start = match link.recv().map(|received| received.record) {
+        Ok(ToBroker::Start(start)) => start,
+        Ok(_) => return Err("the first record is not Start".to_owned()),
         Err(RecvError::Closed) => return Ok(None),
         Err(RecvError::Breach(breach)) => {
             return Err(format!("{breach} (first record): are caissond and caisson-broker of the same build?"));
         }
         Err(other) => return Err(format!("recvmsg on the monitor's link: {other:?}")),
     };
-    let (account, confined) = settle(&start, root, monitor)?;
+    let (account, confined) = settle(&start, monitor)?;
     let desk = Arc::new(Desk::new(start.slots.into()));
     open_slots(&start, account, &desk, monitor)?;
     let report = confined.seal().map_err(|e| about(&start, e))?;
@@ -90,11 +94,11 @@ fn start(link: &mut BrokerEnd, monitor: &Arc<Monitor>) -> Result<Option<Arc<Desk
 }
 
 /// Confines the process to the account, all but the seccomp filter.
-fn settle(start: &BrokerStart, root: OwnedFd, monitor: &Monitor) -> Result<(Account, Confined), String> {
+fn settle(start: &BrokerStart, monitor: &Monitor) -> Result<(Account, Confined), String> {
     if !(1..=256).contains(&start.slots) {
         return Err(about(start, format_args!("{} slots, which must be 1 to 256", start.slots)));
     }
-    let root = Root::new(root).map_err(|e| home(start, e))?;
+    let root = Root::open_home(&start.home).map_err(|e| no_home(start, e))?;
     let settings: BrokerSettings = unpack(&start.settings).map_err(|breach| about(start, breach))?;
     let tzfile = settings.listing_zone.as_deref().map(zone::read);
     let ids = start.confine.ids.clone();
@@ -144,10 +148,7 @@ fn serve_monitor(link: &mut BrokerEnd, monitor: &Monitor, desk: &Desk) -> ExitCo
                     }
                 }
                 (ToBroker::DropWorker(worker), _) => desk.drop_worker(worker),
-                (ToBroker::Stop, _) => {
-                    desk.close();
-                    return ExitCode::SUCCESS;
-                }
+                (ToBroker::Stop, _) => return ExitCode::SUCCESS,
                 _ => {
                     monitor.fault(format_args!("monitor's link: record out of phase"));
                     return ExitCode::FAILURE;
@@ -168,6 +169,11 @@ fn about(start: &BrokerStart, why: impl fmt::Display) -> String {
 
 fn no_thread(start: &BrokerStart, which: &str, e: std::io::Error) -> String {
     about(start, format_args!("{which}: {e}; raise LimitNPROC of the service"))
+}
+
+fn no_home(start: &BrokerStart, errno: rustix::io::Errno) -> String {
+    let home = start.home.display();
+    about(start, format_args!("home {home}: {errno}; make it a directory, or set another home in caisson-users(5)"))
 }
 
 fn home(start: &BrokerStart, errno: rustix::io::Errno) -> String {

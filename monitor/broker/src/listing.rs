@@ -34,7 +34,7 @@ pub(crate) fn directory(
     hidden: bool,
 ) -> Result<Output, Why> {
     // RFC 3659 knows no hidden files.
-    let mut names = Names::read(directory, hidden || matches!(form, Form::Facts(_)))?;
+    let mut names = Names::read(account, directory, hidden || matches!(form, Form::Facts(_)))?;
     names.sort();
     let mut out = Output::new()?;
     match form {

@@ -6,11 +6,14 @@
 //! Holds: every call on a name is relative to a descriptor that came from here, with one component that is no link to follow.
 //! Not here: whether an operation is allowed (rules.rs), Landlock and the mount namespace (sandbox).
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
 
 use ipc::{link::worker_broker::Why, types::VirtPath};
 use rustix::{
-    fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2},
+    fs::{Mode, OFlags, ResolveFlags, fstat, openat2},
     io::Errno,
 };
 
@@ -46,12 +49,11 @@ pub(crate) fn again(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
 }
 
 impl Root {
-    /// Takes over a descriptor of a directory.
-    pub(crate) fn new(directory: OwnedFd) -> Result<Self, Errno> {
-        match FileType::from_raw_mode(fstat(&directory)?.st_mode) {
-            FileType::Directory => Ok(Root { directory, is_slash: false }),
-            _ => Err(Errno::NOTDIR),
-        }
+    /// Opens the directory, by a path of the machine that the configuration names, while the process still sees the machine.
+    pub(crate) fn open_home(home: &Path) -> Result<Self, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(home, flags, Mode::empty())?;
+        Ok(Root { directory, is_slash: false })
     }
 
     /// Looks, once the process is confined, at what its root is, and whether it may be entered at all.
@@ -129,9 +131,14 @@ impl Root {
 impl Place<'_> {
     /// Opens a name of this directory, which must be one component; a link there is not followed.
     pub(crate) fn open(&self, name: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
-        openat2(&self.directory, name, flags, mode, BENEATH | ResolveFlags::NO_SYMLINKS)
+        open_in(&self.directory, name, flags, mode)
     }
+}
+
+/// The same for a directory that is open.
+pub(crate) fn open_in(directory: &OwnedFd, name: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+    openat2(directory, name, flags, mode, BENEATH | ResolveFlags::NO_SYMLINKS)
 }
 
 /// Opens a directory to read that there is only a handle on.

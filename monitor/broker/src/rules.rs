@@ -6,9 +6,11 @@
 
 use ipc::{
     link::worker_broker::{Op, Why},
-    types::{Permission, Permissions},
+    types::{Permission, Permissions, VirtPath},
 };
 use sandbox::Rights;
+
+use crate::unfinished;
 
 /// The permissions an operation needs, all of them. None: any account that may do something at all.
 fn needed(op: &Op) -> &'static [Permission] {
@@ -36,8 +38,22 @@ fn needed(op: &Op) -> &'static [Permission] {
     }
 }
 
-/// The verdict.
+/// The name an operation may make.
+fn made(op: &Op) -> Option<&VirtPath> {
+    match op {
+        Op::OpenWrite { path, .. } | Op::MakeDir(path, _) => Some(path),
+        Op::Rename { to, .. } | Op::Copy { to, .. } => Some(to),
+        Op::Symlink { link, .. } => Some(link),
+        _ => None,
+    }
+}
+
+/// The verdict. The names of uploads under way are nobody's to give, for they are not listed, and removed when met.
 pub(crate) fn check(op: &Op, held: Permissions) -> Result<(), Why> {
+    let name = made(op).and_then(|path| path.as_bytes().rsplit(|&b| b == b'/').next());
+    if name.is_some_and(unfinished::is_name) {
+        return Err(Why::Denied);
+    }
     let allowed = match needed(op) {
         [] => held != Permissions::NONE,
         all => all.iter().all(|permission| held.has(*permission)),
@@ -64,10 +80,7 @@ pub(crate) fn rights(held: Permissions, atomic_uploads: bool) -> Rights {
 mod tests {
     use std::num::NonZeroU32;
 
-    use ipc::{
-        link::worker_broker::{Facts, Form, WriteMode},
-        types::VirtPath,
-    };
+    use ipc::link::worker_broker::{Facts, Form, WriteMode};
 
     use super::*;
 

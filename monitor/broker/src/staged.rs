@@ -2,25 +2,20 @@
 //!
 //! Reads from: worker (hostile), which names an upload by the number it was given on this link, and can do no more to it than
 //! publish it once or have it removed. When the link ends, for whatever reason, what was not published is removed; only a
-//! broker that is killed leaves its hidden files behind.
+//! broker that is killed leaves its hidden files behind. Not here: their names, and what becomes of those (unfinished.rs).
 
 use std::{collections::HashMap, num::NonZeroU32, os::fd::OwnedFd};
 
 use ipc::link::worker_broker::Why;
 use rustix::{
-    fs::{AtFlags, RenameFlags, fsync, renameat_with, unlinkat},
-    io::Errno,
-    rand::{GetRandomFlags, getrandom},
+    fs::{AtFlags, RenameFlags, fsync, linkat, renameat_with, unlinkat},
+    io::{Errno, fcntl_dupfd_cloexec},
 };
 
-use crate::{resolve::Place, why::why};
+use crate::{resolve::Place, unfinished, why::why};
 
 /// Most uploads of one link that are not published.
 const MOST: usize = 1024;
-/// What a hidden name ends with, in front of eight hexadecimal digits.
-const MARK: &[u8] = b".caisson-";
-/// The longest name, by most file systems.
-const LONGEST: usize = 255;
 /// How many names are tried; each has 32 random bits.
 const NAMES: usize = 16;
 
@@ -36,6 +31,25 @@ struct Upload {
     directory: OwnedFd,
     hidden: Vec<u8>,
     name: Vec<u8>,
+    /// Holds the lock (unfinished.rs), also when the worker has closed its descriptor.
+    file: OwnedFd,
+}
+
+impl Upload {
+    fn take_name(&self, replace: bool) -> Result<(), Errno> {
+        let (directory, hidden, name) = (&self.directory, self.hidden.as_slice(), self.name.as_slice());
+        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        match renameat_with(directory, hidden, directory, name, flags) {
+            // rename(2): the file system (NFS, most of FUSE) does not know the flag. link(2) never replaces.
+            Err(Errno::INVAL) if !replace => {
+                linkat(directory, hidden, directory, name, AtFlags::empty())?;
+                // One name too many, if that fails, is tried again by whoever drops this.
+                let _ = unlinkat(directory, hidden, AtFlags::empty());
+                Ok(())
+            }
+            renamed => renamed,
+        }
+    }
 }
 
 impl Drop for Upload {
@@ -60,11 +74,13 @@ impl Staged {
             return Err(Why::Busy);
         }
         for _ in 0..NAMES {
-            let hidden = hidden(place.name)?;
-            match make(&place, &hidden) {
+            let hidden = unfinished::new_name(place.name)?;
+            match make(&place, &hidden).and_then(|file| unfinished::hold(&file).map(|()| file)) {
                 Ok(file) => {
                     let name = place.name.to_vec();
-                    self.uploads.insert(number, Upload { directory: place.directory, hidden, name });
+                    let upload = Upload { directory: place.directory, hidden, name, file };
+                    let file = fcntl_dupfd_cloexec(&upload.file, 3).map_err(why)?;
+                    self.uploads.insert(number, upload);
                     self.last = number.get();
                     return Ok((number, file));
                 }
@@ -79,10 +95,8 @@ impl Staged {
     /// then. If it cannot have the name, the upload is removed.
     pub(crate) fn publish(&mut self, number: NonZeroU32, replace: bool, sync: bool) -> Result<(), Why> {
         let upload = self.uploads.remove(&number).ok_or(Why::NotFound)?;
-        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-        let (directory, name) = (&upload.directory, upload.name.as_slice());
-        renameat_with(directory, upload.hidden.as_slice(), directory, name, flags).map_err(why)?;
-        if sync { sync_names(directory).map_err(why) } else { Ok(()) }
+        upload.take_name(replace).map_err(why)?;
+        if sync { sync_names(&upload.directory).map_err(why) } else { Ok(()) }
     }
 
     /// Removes an upload that will not be published.
@@ -99,13 +113,4 @@ fn sync_names(directory: &OwnedFd) -> Result<(), Errno> {
         Err(Errno::ACCESS) => Ok(()),
         Err(errno) => Err(errno),
     }
-}
-
-/// `.NAME.caisson-XXXXXXXX`, the name cut so that it fits.
-fn hidden(name: &[u8]) -> Result<Vec<u8>, Why> {
-    let mut random = [0; 4];
-    getrandom(&mut random, GetRandomFlags::empty()).map_err(why)?;
-    let kept = &name[..name.len().min(LONGEST - 1 - MARK.len() - 8)];
-    let digits = format!("{:08x}", u32::from_ne_bytes(random));
-    Ok([b".", kept, MARK, digits.as_bytes()].concat())
 }

@@ -1,7 +1,7 @@
 //! Answers `Grant`: gives a worker its link to the broker of a vouched session's account.
 //!
 //! Runs as root. Reads from: authd (a name), never from the worker whose session it is. Trusts: the user table, for uid, groups,
-//! home and permissions. Holds: one broker per account, started in the account's root, never at a path chosen by a client.
+//! home and permissions. Holds: one broker per account, for the account's home, never a path chosen by a client.
 //! A broker that is still starting keeps its grants waiting; nobody else waits.
 //! Not here: walking paths (monitor/broker/src/resolve.rs).
 
@@ -75,8 +75,9 @@ fn find_broker(m: &mut Monitor, grant: &Grant) -> Result<BrokerId, String> {
     // After a reload, an account for which something has changed gets a new broker for its new sessions.
     let settings = (user, m.config.brokers.clone());
     let same = |broker: &Broker| broker.account == grant.user && broker.settings == settings && !broker.stopping;
-    if let Some((&id, _)) = m.brokers.iter().find(|(_, broker)| same(broker)) {
-        return Ok(id);
+    if let Some((&id, broker)) = m.brokers.iter().find(|(_, broker)| same(broker)) {
+        // One that has been killed and does not die hangs at a disk, and so would the next.
+        return broker.child.reason.as_ref().map_or(Ok(id), |why| Err(format!("{}: {why}", broker.child.name)));
     }
     m.start_broker(grant.user.clone(), settings).map_err(|e| format!("no broker: {e}"))
 }

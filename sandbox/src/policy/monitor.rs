@@ -48,7 +48,7 @@ pub const CALLS: &[Row] = &[
     call!(SYS_move_mount, "sandbox/src/mounts.rs"),
     call!(SYS_mprotect, "libc: ld.so relocates programs"),
     call!(SYS_open_tree, "sandbox/src/mounts.rs"),
-    call!(SYS_openat, "monitor/src/config.rs; monitor/src/children.rs: account roots"),
+    call!(SYS_openat, "monitor/src/config.rs; monitor/broker/src/resolve.rs: account roots"),
     call!(SYS_pivot_root, "sandbox/src/mounts.rs"),
     call!(SYS_prctl, "sandbox/src/creds.rs: every set of capabilities"),
     call!(SYS_prlimit64, "monitor/src/start.rs; sandbox/src/creds.rs"),

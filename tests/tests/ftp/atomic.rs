@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use e2e::{Daemon, Site, ftp::Client, root_or_skip, tree, until};
+use e2e::{Daemon, Site, ftp::Client, root_or_skip, slow::Slow, tree, until};
 use nix::sys::signal::Signal;
 
 use super::uploads::Small;
@@ -69,6 +69,34 @@ fn an_upload_shows_when_it_is_acknowledged_and_not_before() {
     settles(&home, &["f", "made"]);
 }
 
+/// A daemon with this setting too, whose alice lives on a file system of the test's own.
+fn on_a_disk_of_ours(scenario: &str, permissions: Option<Vec<&'static str>>) -> Option<(Slow, Daemon)> {
+    if !root_or_skip(scenario) {
+        return None;
+    }
+    let mut site = Site::new();
+    site.set("atomic_uploads = true");
+    let account = site.account_mut("alice");
+    account.permissions = permissions.or(account.permissions.take());
+    let slow = Slow::new(&account.home, account.uid)?;
+    Some((slow, Daemon::start(site)))
+}
+
+#[test]
+fn what_replaces_a_private_file_is_private_before_its_first_byte() {
+    let Some((slow, daemon)) = on_a_disk_of_ours("modes of hidden files", None) else { return };
+    for (mode, made) in [(0o600, 0o600), (0o640, 0o640), (0o666, 0o644)] {
+        slow.put("f", b"old");
+        let path = daemon.home("alice", "f");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+        let mut client = daemon.login("alice");
+        client.stored("STOR f", b"secret");
+        assert_eq!(slow.made_with("f"), Some(made), "{mode:o}: what it is made with");
+        assert_eq!(fs::metadata(&path).expect("stat").mode() & 0o777, mode, "what it has in the end");
+        client.expect("DELE f", &[250]);
+    }
+}
+
 /// Begins an upload of `f` and has a part of it arrive.
 fn begun(daemon: &Daemon, content: &[u8]) -> (Client, std::net::TcpStream) {
     let mut client = daemon.login("alice");
@@ -119,7 +147,7 @@ fn an_upload_that_is_cut_is_never_published_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_killed_broker_publishes_nothing_and_leaves_its_hidden_file() {
+fn a_killed_broker_publishes_nothing_and_leaves_its_hidden_file_to_the_next_listing() {
     let Some(daemon) = daemon("a killed broker") else { return };
     let content = tree::content(300_000, 5);
     let (mut client, mut connection) = begun(&daemon, &content);
@@ -131,8 +159,132 @@ fn a_killed_broker_publishes_nothing_and_leaves_its_hidden_file() {
     client.expect_reply(&[421]);
     let left = names(&daemon.home("alice", ""));
     assert!(left.len() == 1 && left[0].starts_with(".f.caisson-"), "{left:?}");
+    let mut next = daemon.login("alice");
+    assert_eq!(next.list("NLST"), [""; 0]);
+    settles(&daemon.home("alice", ""), &[]);
     daemon.login("alice").stored("STOR f", &content);
     assert!(fs::read(daemon.home("alice", "f")).expect("read") == content);
+}
+
+#[test]
+fn a_killed_monitor_publishes_nothing_and_leaves_nothing() {
+    let Some(mut daemon) = daemon("a killed monitor") else { return };
+    let content = tree::content(300_000, 11);
+    let (_client, _connection) = begun(&daemon, &content);
+    daemon.signal(Signal::SIGKILL);
+    daemon.wait();
+    assert_eq!(names(&daemon.home("alice", "")), [""; 0]);
+}
+
+#[test]
+fn who_may_not_overwrite_publishes_where_a_rename_knows_no_flags() {
+    let permissions = Some(vec!["read", "write", "list"]);
+    let Some((slow, daemon)) = on_a_disk_of_ours("renames without flags", permissions) else { return };
+    slow.renames_simply();
+    let mut client = daemon.login("alice");
+    client.stored("STOR f", b"first");
+    assert_eq!((slow.names(), slow.content("f")), (vec!["f".to_owned()], Some(b"first".to_vec())));
+    client.refused("STOR f");
+    // The name is taken while the upload is under way.
+    let connection = client.passive();
+    client.expect("STOR g", &[150]);
+    slow.put("g", b"theirs");
+    drop(connection);
+    client.expect_reply(&[550, 553]);
+    until("nothing hidden is left", || (slow.names() == ["f", "g"]).then_some(()));
+    assert_eq!(slow.content("g"), Some(b"theirs".to_vec()));
+}
+
+#[test]
+fn an_upload_under_way_is_in_no_listing() {
+    let Some(daemon) = daemon("listings beside an upload") else { return };
+    daemon.put("alice", ".profile", b"");
+    let (mut client, connection) = begun(&daemon, b"begun");
+    let mut other = daemon.login("alice");
+    for line in ["NLST -a", "LIST -a", "MLSD", "NLST", "LIST"] {
+        let lines = other.list(line);
+        assert!(!lines.iter().any(|line| line.contains("caisson-")), "{line}: {lines:?}");
+        let all = line == "MLSD" || line.ends_with("-a");
+        assert_eq!(lines.iter().any(|line| line.contains(".profile")), all, "{line}: {lines:?}");
+    }
+    let stat = other.expect("STAT -a", &[212, 213, 211]).inner();
+    assert!(!stat.iter().any(|line| line.contains("caisson-")), "{stat:?}");
+    drop(connection);
+    client.expect_reply(&[226]);
+}
+
+#[test]
+fn nobody_gives_a_file_the_name_of_an_upload_under_way() {
+    let Some(daemon) = daemon("names of uploads") else { return };
+    daemon.put("alice", "f", b"kept");
+    let mut client = daemon.login("alice");
+    for line in ["STOR .f.caisson-0123abcd", "APPE .f.caisson-0123abcd", "STOU .f.caisson-0123abcd"] {
+        client.refused(line);
+    }
+    client.refused("MKD .d.caisson-0123abcd");
+    client.refused("SITE SYMLINK f .l.caisson-0123abcd");
+    for (from, to) in [("RNFR f", "RNTO .f.caisson-0123abcd"), ("SITE CPFR f", "SITE CPTO .f.caisson-0123abcd")] {
+        client.expect(from, &[350]);
+        client.refused(to);
+    }
+    client.stored("STOR .f.caisson-0123abcde", b"not one of these");
+    settles(&daemon.home("alice", ""), &[".f.caisson-0123abcde", "f"]);
+}
+
+#[test]
+fn what_a_crash_has_left_goes_when_it_is_met_and_uploads_under_way_stay() {
+    let Some(daemon) = daemon("leftovers") else { return };
+    let home = daemon.home("alice", "");
+    let content = tree::content(100_000, 12);
+    for line in ["NLST", "LIST -a", "MLSD"] {
+        daemon.put("alice", ".old.caisson-0123abcd", b"left");
+        let (mut client, mut connection) = begun(&daemon, &content[..50_000]);
+        daemon.login("alice").list(line);
+        assert!(!names(&home).contains(&".old.caisson-0123abcd".to_owned()), "{line}");
+        connection.write_all(&content[50_000..]).expect("send");
+        drop(connection);
+        client.expect_reply(&[226]);
+        assert!(fs::read(home.join("f")).expect("read") == content);
+    }
+    // Neither another's file, nor what is no file, nor what is called almost so.
+    fs::write(home.join(".theirs.caisson-00000000"), b"x").expect("write");
+    symlink("f", home.join(".l.caisson-00000000")).expect("symlink");
+    daemon.mkdir("alice", ".d.caisson-00000000");
+    for name in [".x.caisson-0000000", ".x.caisson-0000000g", "x.caisson-00000000", ".caisson-00000000"] {
+        daemon.put("alice", name, b"x");
+    }
+    let before = names(&home);
+    let mut client = daemon.login("alice");
+    client.list("MLSD");
+    assert_eq!(names(&home), before);
+    // Whoever removes a directory has not seen them.
+    daemon.mkdir("alice", "d");
+    daemon.put("alice", "d/.old.caisson-0123abcd", b"left");
+    client.expect("RMD d", &[250]);
+    daemon.mkdir("alice", "d");
+    daemon.put("alice", "d/g", b"kept");
+    client.refused("RMD d");
+    client.expect("DELE d/g", &[250]);
+    let mut connection = client.passive();
+    client.expect("STOR d/g", &[150]);
+    connection.write_all(b"x").expect("send");
+    daemon.login("alice").refused("RMD d");
+    drop(connection);
+    client.expect_reply(&[226]);
+}
+
+#[test]
+fn who_may_write_nothing_removes_nothing_by_listing() {
+    if !root_or_skip("leftovers and permissions") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("atomic_uploads = true");
+    site.account_mut("alice").permissions = Some(vec!["read", "list", "delete", "rmdir"]);
+    let daemon = Daemon::start(site);
+    daemon.put("alice", ".old.caisson-0123abcd", b"left");
+    daemon.login("alice").list("MLSD");
+    assert_eq!(names(&daemon.home("alice", "")), [".old.caisson-0123abcd"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{cmp::Ordering, ffi::CStr, ops::Range, os::fd::OwnedFd};
 use ipc::link::worker_broker::Why;
 use rustix::fs::{FileType, RawDir};
 
-use crate::why::why;
+use crate::{account::Account, unfinished, why::why};
 
 /// Most names of one listing; a directory with more is refused as [`Why::Invalid`].
 const MOST: usize = 1_000_000;
@@ -44,8 +44,8 @@ pub(super) struct Entry<'n> {
 }
 
 impl Names {
-    /// Reads all names but `.` and `..`; those that begin with a dot only if `hidden`.
-    pub(super) fn read(directory: &OwnedFd, hidden: bool) -> Result<Self, Why> {
+    /// Reads all names but `.` and `..`, and those of uploads under way; those that begin with a dot only if `hidden`.
+    pub(super) fn read(account: &Account, directory: &OwnedFd, hidden: bool) -> Result<Self, Why> {
         let mut names = Names { bytes: Vec::new(), entries: Vec::new() };
         let mut batch = Vec::with_capacity(BATCH);
         let mut reader = RawDir::new(directory, batch.spare_capacity_mut());
@@ -54,6 +54,10 @@ impl Names {
             let name = entry.file_name();
             let skipped = match name.to_bytes() {
                 b"." | b".." => true,
+                upload if unfinished::is_name(upload) => {
+                    unfinished::tidy(account, directory, name);
+                    true
+                }
                 other => !hidden && other.first() == Some(&b'.'),
             };
             if !skipped {

@@ -1,7 +1,8 @@
 //! `OpenWrite` of a whole file (STOR) with `atomic_uploads`: a hidden file beside it, which `Publish` gives the name.
 //!
 //! What is there is looked at as if it were to be written, so that the same files are refused; it is not touched. Its mode is
-//! the new file's. A link is written through, not replaced, so it has to be done as without `atomic_uploads`.
+//! the new file's, from the first moment: nobody reads an upload under way who may not read what was there. A link is written
+//! through, not replaced, so it has to be done as without `atomic_uploads`.
 
 use ipc::{
     link::worker_broker::{Done, Opened, Why, WriteMode},
@@ -33,7 +34,9 @@ pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, umask
         Err(Errno::NOENT) => None,
         Err(errno) => return Err(why(errno)),
     };
-    let (number, file) = staged.add(place, |place, name| place.open(name, NEW, new_mode(MODE, umask)))?;
+    // The kernel takes the mask from it, and fchmod(2) below gives that back.
+    let mode = new_mode(there.as_ref().map_or(MODE, |stat| stat.st_mode & 0o777), umask);
+    let (number, file) = staged.add(place, |place, name| place.open(name, NEW, mode))?;
     let made = regular(&file).and_then(|made| match there {
         Some(stat) => fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777)).map_err(why).and(Ok(made)),
         None => Ok(made),

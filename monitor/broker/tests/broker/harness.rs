@@ -24,7 +24,7 @@ use ipc::{
     types::{Build, Ids, Permissions, UserName, VirtPath, WorkerId},
 };
 use rustix::{
-    fs::{Mode, OFlags},
+    fs::Mode,
     net::sockopt::{Timeout, set_socket_timeout},
 };
 
@@ -153,11 +153,11 @@ impl Broker {
             confine: Confine { ids, best_effort: false },
             account: UserName::new(b"alice").unwrap(),
             permissions: setting.permissions,
+            home: home.to_owned(),
             settings: pack(&settings).unwrap(),
             slots: setting.slots,
         };
-        let home = rustix::fs::open(home, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
-        link.send(&ToBroker::Start(start), &[home.as_fd()]).unwrap();
+        link.send(&ToBroker::Start(start), &[]).unwrap();
         Broker { scratch, link, child, next_worker: 1 }
     }
 
