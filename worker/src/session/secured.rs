@@ -37,10 +37,9 @@ pub(super) struct Secured {
 }
 
 /// Wipes what rustls has just freed: it gives plain text in memory of its own, of exactly this length, and does not wipe
-/// that. malloc gives out again first what was freed last.
+/// that. malloc gives out again first what was freed last (calloc, of which zeros are had, does not).
 fn wipe_freed(length: usize) {
-    let mut again = Vec::<u8>::with_capacity(length);
-    again.resize(length, 0);
+    let mut again = vec![1_u8; length];
     std::hint::black_box(&mut again).zeroize();
 }
 
