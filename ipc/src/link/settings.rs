@@ -86,12 +86,12 @@ pub enum Require {
 /// Whether a data connection has to resume the control connection's TLS session, which shows that it is the same client's.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Resumption {
-    /// It has to.
-    #[default]
+    /// One that does not is refused.
     Required,
-    /// It need not, but it may not resume another one's.
+    /// One that offers to resume must resume that session; a full handshake will do.
+    #[default]
     IfOffered,
-    /// Nobody looks.
+    /// Nothing can be resumed.
     Off,
 }
 

@@ -26,7 +26,7 @@ use ipc::link::settings::Resumption;
 use rustls::{
     Error, ServerConfig,
     crypto::{GetRandomFailed, aws_lc_rs},
-    server::ResolvesServerCert,
+    server::{NoServerSessionStorage, ResolvesServerCert},
 };
 
 pub use connection::{Connection, Standing};
@@ -51,6 +51,8 @@ pub struct Owner(u64);
 pub struct Tls {
     control: Arc<ServerConfig>,
     data: Arc<ServerConfig>,
+    /// For data connections where nothing is resumed.
+    unresumed: Arc<ServerConfig>,
     tickets: Arc<Tickets>,
     last: u64,
     handshakes: usize,
@@ -63,8 +65,8 @@ impl Tls {
     /// When random numbers for ticket keys are not to be had.
     pub fn new(certificates: Arc<dyn ResolvesServerCert>) -> Result<Self, Error> {
         let tickets = Arc::new(Tickets::new()?);
-        let (control, data) = configs(&certificates, &tickets)?;
-        Ok(Tls { control, data, tickets, last: 0, handshakes: 0 })
+        let [control, data, unresumed] = configs(&certificates, &tickets)?;
+        Ok(Tls { control, data, unresumed, tickets, last: 0, handshakes: 0 })
     }
 
     /// Other certificates, for handshakes from now on; tickets stay good.
@@ -72,7 +74,7 @@ impl Tls {
     /// # Errors
     /// As [`Tls::new`].
     pub fn certify(&mut self, certificates: Arc<dyn ResolvesServerCert>) -> Result<(), Error> {
-        (self.control, self.data) = configs(&certificates, &self.tickets)?;
+        [self.control, self.data, self.unresumed] = configs(&certificates, &self.tickets)?;
         Ok(())
     }
 
@@ -103,7 +105,8 @@ impl Tls {
     /// # Errors
     /// As [`Tls::accept`].
     pub fn secure(&self, owner: Owner, receives: bool, resumption: Resumption) -> Result<Stream, Error> {
-        let connection = Connection::new(&self.data, &self.tickets, owner)?;
+        let config = if resumption == Resumption::Off { &self.unresumed } else { &self.data };
+        let connection = Connection::new(config, &self.tickets, owner)?;
         Ok(Stream::new(connection, receives, resumption))
     }
 }
@@ -117,11 +120,11 @@ pub fn prepare() -> Result<(), GetRandomFailed> {
     aws_lc_rs::default_provider().secure_random.fill(&mut [0; 1])
 }
 
-/// For control and for data connections.
+/// For control connections, for data connections, and for those that resume nothing.
 fn configs(
     certificates: &Arc<dyn ResolvesServerCert>,
     tickets: &Arc<Tickets>,
-) -> Result<(Arc<ServerConfig>, Arc<ServerConfig>), Error> {
+) -> Result<[Arc<ServerConfig>; 3], Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let config = |alpn: &[&[u8]], count| {
         let mut config = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -129,11 +132,16 @@ fn configs(
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(certificates));
         config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
-        config.ticketer = tickets.clone();
-        config.session_storage = tickets.clone();
         config.send_tls13_tickets = count;
+        if count > 0 {
+            config.ticketer = tickets.clone();
+            config.session_storage = tickets.clone();
+        } else {
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+        }
         Ok::<_, Error>(Arc::new(config))
     };
     // Clients that use ALPN on data connections say ftp-data there, which is not registered.
-    Ok((config(&[b"ftp"], TICKETS.0)?, config(&[b"ftp-data", b"ftp"], TICKETS.1)?))
+    let data: [&[u8]; 2] = [b"ftp-data", b"ftp"];
+    Ok([config(&[b"ftp"], TICKETS.0)?, config(&data, TICKETS.1)?, config(&data, 0)?])
 }

@@ -33,6 +33,10 @@ use crate::{
 
 const BOTH: [&SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
 
+fn required() -> Tls {
+    Tls { resumption: Resumption::Required, ..Tls::default() }
+}
+
 fn world(tls: Tls) -> World {
     let program = Path::new(env!("CARGO_BIN_EXE_caisson-worker")).with_file_name("examples").join("worker-with-key");
     let mut program = Command::new(program);
@@ -111,7 +115,7 @@ fn store(client: &mut Client, broker: &mut BrokerEnd, mut data: Wire, bytes: &[u
 #[test]
 fn many_data_connections_in_a_row_are_all_resumed_though_each_ticket_is_used_once() {
     for version in BOTH {
-        let (mut world, config) = (world(Tls::default()), keys::trusting(&[version]));
+        let (mut world, config) = (world(required()), keys::trusting(&[version]));
         let (mut client, mut broker) = protected(&mut world, &config, 1);
         assert!(client.told("TYPE I").starts_with("200 "));
         let mut data = Some(port(&mut world, &mut client));
@@ -144,7 +148,7 @@ fn many_data_connections_in_a_row_are_all_resumed_though_each_ticket_is_used_onc
 fn a_data_connection_with_another_sessions_ticket_gets_no_byte_and_the_right_one_is_served_after_it() {
     for version in BOTH {
         let (theirs, ours) = (keys::trusting(&[version]), keys::trusting(&[version]));
-        let mut world = world(Tls::default());
+        let mut world = world(required());
         let (_other, _link) = protected(&mut world, &theirs, 1);
         let (mut client, mut broker) = protected(&mut world, &ours, 2);
         let data = port(&mut world, &mut client);
@@ -176,7 +180,7 @@ fn where_resumption_is_not_required_a_client_without_tickets_is_served() {
 
 #[test]
 fn an_upload_that_ends_without_close_notify_is_not_complete() {
-    let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (mut world, config) = (world(required()), keys::trusting(&BOTH));
     let (mut client, mut broker) = protected(&mut world, &config, 1);
     let mut data = Some(port(&mut world, &mut client));
     for resets in [false, true, false] {
@@ -222,7 +226,7 @@ fn uploads_of_a_client_that_never_reads_lose_nothing() {
 
 #[test]
 fn the_final_reply_comes_behind_the_end_of_the_data() {
-    let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (mut world, config) = (world(required()), keys::trusting(&BOTH));
     let (mut client, mut broker) = protected(&mut world, &config, 1);
     client.told("TYPE I");
     let bytes = bytes(60_000);
@@ -241,7 +245,7 @@ fn the_final_reply_comes_behind_the_end_of_the_data() {
 
 #[test]
 fn every_kind_of_storage_and_type_a_keep_every_byte() {
-    let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (mut world, config) = (world(required()), keys::trusting(&BOTH));
     let (mut client, mut broker) = protected(&mut world, &config, 1);
     let mut data = Some(port(&mut world, &mut client));
     for storage in [Storage::Memory, Storage::Disk { cached: 0 }, Storage::Remote] {
@@ -269,7 +273,7 @@ fn every_kind_of_storage_and_type_a_keep_every_byte() {
 
 #[test]
 fn a_client_in_clear_where_prot_p_was_said_is_told_so_and_may_go_on() {
-    let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (mut world, config) = (world(required()), keys::trusting(&BOTH));
     let (mut client, mut broker) = protected(&mut world, &config, 1);
     let mut data = port(&mut world, &mut client);
     client.send("STOR f");
@@ -292,7 +296,7 @@ fn a_client_in_clear_where_prot_p_was_said_is_told_so_and_may_go_on() {
 
 #[test]
 fn a_client_under_tls_where_prot_c_was_said_is_told_so_and_others_are_not() {
-    let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (mut world, config) = (world(required()), keys::trusting(&BOTH));
     let (mut client, mut broker) = protected(&mut world, &config, 1);
     client.told("PROT C");
     let mut data = Some(port(&mut world, &mut client));
@@ -317,7 +321,7 @@ fn a_client_under_tls_where_prot_c_was_said_is_told_so_and_others_are_not() {
 #[test]
 fn a_file_is_not_touched_before_the_handshake_is_over_and_cut_then() {
     for storage in [Storage::Memory, Storage::Disk { cached: 0 }, Storage::Remote] {
-        let (mut world, ours, stranger) = (world(Tls::default()), keys::trusting(&BOTH), keys::trusting(&BOTH));
+        let (mut world, ours, stranger) = (world(required()), keys::trusting(&BOTH), keys::trusting(&BOTH));
         let (mut client, mut broker) = protected(&mut world, &ours, 1);
         let kept = file(b"what was there");
         let data = port(&mut world, &mut client);
@@ -342,7 +346,7 @@ fn a_file_is_not_touched_before_the_handshake_is_over_and_cut_then() {
 
 #[test]
 fn what_was_sent_in_clear_behind_auth_is_not_obeyed() {
-    let (world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (world, config) = (world(required()), keys::trusting(&BOTH));
     let mut client = world.client();
     client.write(b"AUTH TLS\r\nUSER intruder\r\nPBSZ 0\r\nNOO");
     assert_eq!(client.reply(), "234 Begin with TLS.");
@@ -353,7 +357,7 @@ fn what_was_sent_in_clear_behind_auth_is_not_obeyed() {
 
 #[test]
 fn lines_in_one_record_or_many_are_answered_in_turn_and_quit_ends_with_close_notify() {
-    let (world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (world, config) = (world(required()), keys::trusting(&BOTH));
     let mut client = world.client();
     client.told("AUTH TLS");
     let mut client = secured(client, &config);
@@ -373,7 +377,7 @@ fn lines_in_one_record_or_many_are_answered_in_turn_and_quit_ends_with_close_not
 #[test]
 fn on_an_implicit_listener_the_greeting_follows_the_handshake_and_others_are_closed() {
     let config = keys::trusting(&BOTH);
-    let mut world = world(Tls::default());
+    let mut world = world(required());
     let tls = Some(Tls { implicit: vec![world.address], require: Require::Data, ..Tls::default() });
     world.monitor.send(&ToWorker::Settings(pack(&FtpSettings { tls, ..settings() }).unwrap()), &[]).unwrap();
     // The settings are there when what was sent behind them is.
@@ -407,7 +411,7 @@ fn on_an_implicit_listener_the_greeting_follows_the_handshake_and_others_are_clo
 
 #[test]
 fn handshakes_that_nobody_finishes_are_ended_in_seconds_and_delay_nobody() {
-    let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (mut world, config) = (world(required()), keys::trusting(&BOTH));
     let (mut client, mut broker) = protected(&mut world, &config, 1);
     let mut half = world.client();
     half.told("AUTH TLS");
@@ -434,7 +438,7 @@ fn no_password_stays_in_memory() {
     let passwords =
         ["correct-horse-battery-staple".to_owned(), "secret-that-is-short".to_owned(), "0123456789abcdef".repeat(20)];
     for version in BOTH {
-        let (mut world, config) = (world(Tls::default()), keys::trusting(&[version]));
+        let (mut world, config) = (world(required()), keys::trusting(&[version]));
         let mut client = world.client();
         client.told("AUTH TLS");
         let (mut client, mut links) = (secured(client, &config), Vec::new());
@@ -457,7 +461,7 @@ fn no_password_stays_in_memory() {
 
 #[test]
 fn a_session_under_tls_is_told_when_it_is_closed_by_others() {
-    let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (mut world, config) = (world(required()), keys::trusting(&BOTH));
     let (mut client, _broker) = protected(&mut world, &config, 1);
     let mut half = world.client();
     half.told("AUTH TLS");
@@ -469,7 +473,7 @@ fn a_session_under_tls_is_told_when_it_is_closed_by_others() {
 
 #[test]
 fn an_abort_under_tls_cuts_the_transfer() {
-    let (mut world, config) = (world(Tls::default()), keys::trusting(&BOTH));
+    let (mut world, config) = (world(required()), keys::trusting(&BOTH));
     let (mut client, mut broker) = protected(&mut world, &config, 1);
     let mut data = wire(&config, port(&mut world, &mut client));
     client.send("STOR f");
@@ -499,7 +503,7 @@ fn a_worker_without_certificate_lists_no_tls_and_refuses_it() {
 
 /// Runs curl against a session that the test grants; `serve` answers the broker's questions.
 fn curl(version: &str, args: &[&str], input: &[u8], serve: impl FnOnce(&mut BrokerEnd)) -> Option<Vec<u8>> {
-    let mut world = world(Tls::default());
+    let mut world = world(required());
     let url = format!("ftp://u:secret@{}/f", world.address);
     let mut child = Command::new("curl")
         .args(["-sS", "-k", "--ssl-reqd", "--max-time", "20", "--tlsv1.2", "--tls-max", version, &url])
