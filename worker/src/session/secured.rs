@@ -34,6 +34,8 @@ pub(super) struct Secured {
     began: Option<u64>,
     /// The client is greeted when it is over.
     greets: bool,
+    /// Its tickets, until something is said: some clients (curl 7.88) take a record without words for the end.
+    tickets: Vec<u8>,
 }
 
 /// Wipes what rustls has just freed: it gives plain text in memory of its own, of exactly this length, and does not wipe
@@ -92,7 +94,7 @@ impl Session {
         self.reader = line::Reader::default();
         let shield = Shield { possible: true, on: true, ..Shield::default() };
         let (held, began) = (Box::default(), Some(hub.now));
-        let tls = Secured { connection, owner, shield, held, backlog: false, began, greets };
+        let tls = Secured { connection, owner, shield, held, backlog: false, began, greets, tickets: Vec::new() };
         self.rare.get_or_insert_default().tls = Some(Box::new(tls));
         hub.due_at(hub.now + HANDSHAKE_MS);
     }
@@ -102,7 +104,7 @@ impl Session {
         let Some(mut tls) = self.rare.as_mut().and_then(|rare| rare.tls.take()) else { return };
         let mut records = std::mem::take(&mut hub.records);
         records.resize(ROOM, 0);
-        let (mut left, mut out) = (most, Outgoing::default());
+        let (mut left, mut out, shakes) = (most, Outgoing::default(), tls.connection.is_handshaking());
         while (self.more_input || tls.backlog) && !self.input_ended && !self.closing {
             if left == 0 || !Self::has_room(&hub.queue) {
                 break;
@@ -131,7 +133,10 @@ impl Session {
                 Err(error) => self.tls_failed(&mut tls, why(&error), hub),
             }
         }
-        if !out.filled().is_empty() {
+        if shakes && !tls.connection.is_handshaking() && tls.connection.is_newest() {
+            tls.tickets = out.filled().to_vec();
+        } else if !out.filled().is_empty() {
+            self.unsent = [&self.unsent, std::mem::take(&mut tls.tickets).as_slice()].concat().into();
             self.unsent = [&self.unsent, out.filled()].concat().into();
         }
         self.more_input |= tls.backlog;
@@ -210,6 +215,7 @@ impl Session {
         let closing = self.closing;
         let Some(tls) = self.rare.as_mut().and_then(|rare| rare.tls.as_mut()) else { return };
         let mut out = Outgoing::default();
+        out.push(&std::mem::take(&mut tls.tickets));
         if !hub.out.bytes.is_empty() && !tls.connection.seal(&hub.out.bytes, &mut out) {
             self.closing = true;
         }
