@@ -28,7 +28,7 @@ use crate::{
     delay::Delays,
     pool::{Done, Pool},
     queue::{Full, Queue, Waiting},
-    users::{Proof, Table},
+    users::{Proof, Reason, Table},
 };
 
 /// Most checks a worker has open at once, those whose refusal is held back included. More are answered busy.
@@ -257,7 +257,7 @@ impl Desk {
     /// Notes a failure, and answers it now or later if somebody waits for the answer.
     fn refuse(&mut self, run: Running, awaited: bool, now: Instant) {
         let Running { worker, session, user, source, proof, .. } = run;
-        let why = if let Proof::Never(_, why) = proof { why } else { "wrong-password" };
+        let why = if let Proof::Never(_, why) = proof { why.name() } else { Reason::WrongPassword.name() };
         let text = format!("source={} why={why} worker={worker} user=\"{user}\"", source.to_canonical());
         self.log(Level::Info, Event::LoginFailed, Some(session), &text);
         self.counts.refused += 1;

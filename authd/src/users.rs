@@ -47,7 +47,39 @@ pub enum Proof {
     /// The password must have this hash.
     Password(Arc<Stored>),
     /// No password is right. This hash is checked all the same, so that the answer takes as long; why is for the log.
-    Never(Arc<Stored>, &'static str),
+    Never(Arc<Stored>, Reason),
+}
+
+/// Why a login is refused, for the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It is not the password.
+    WrongPassword,
+    /// No account has the name.
+    Unknown,
+    /// The account is locked.
+    Locked,
+    /// The account belongs to hosts that the client has not named.
+    OtherHost,
+    /// The account has no hash.
+    NoPassword,
+}
+
+impl Reason {
+    /// All, in the order of caisson-authd(8).
+    pub const ALL: [Reason; 5] =
+        [Reason::WrongPassword, Reason::Unknown, Reason::Locked, Reason::OtherHost, Reason::NoPassword];
+
+    /// As the log has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::WrongPassword => "wrong-password",
+            Reason::Unknown => "unknown",
+            Reason::Locked => "locked",
+            Reason::OtherHost => "other-host",
+            Reason::NoPassword => "no-password",
+        }
+    }
 }
 
 /// Why a table was not taken.
@@ -119,18 +151,18 @@ impl Table {
     pub fn proof(&self, user: &UserName, host: Option<&HostName>) -> Proof {
         let stand_in = || Arc::clone(&self.stand_in);
         match self.accounts.get(user) {
-            None => Proof::Never(stand_in(), "unknown"),
+            None => Proof::Never(stand_in(), Reason::Unknown),
             Some(Account { locked: true, stored, .. }) => {
-                Proof::Never(stored.clone().unwrap_or_else(stand_in), "locked")
+                Proof::Never(stored.clone().unwrap_or_else(stand_in), Reason::Locked)
             }
             Some(Account { hosts, stored, .. })
                 if !hosts.is_empty() && !host.is_some_and(|host| hosts.contains(host)) =>
             {
-                Proof::Never(stored.clone().unwrap_or_else(stand_in), "other-host")
+                Proof::Never(stored.clone().unwrap_or_else(stand_in), Reason::OtherHost)
             }
             Some(Account { any_password: true, .. }) => Proof::Any,
             Some(Account { stored: Some(stored), .. }) => Proof::Password(Arc::clone(stored)),
-            Some(Account { stored: None, .. }) => Proof::Never(stand_in(), "no-password"),
+            Some(Account { stored: None, .. }) => Proof::Never(stand_in(), Reason::NoPassword),
         }
     }
 }
@@ -291,12 +323,21 @@ mod tests {
     }
 
     #[test]
+    fn caisson_authd_8_lists_every_reason() {
+        let page = include_str!("../../man/caisson-authd.8");
+        let (_, listed) = page.split_once(".Cm why\nis\n").unwrap();
+        let (listed, _) = listed.split_once("\nand bytes").unwrap();
+        let listed: Vec<_> = listed.split([' ', '\n', ',']).filter(|w| !["", ".Cm", "or"].contains(w)).collect();
+        assert_eq!(listed, Reason::ALL.map(Reason::name));
+    }
+
+    #[test]
     fn accounts_without_a_way_in_never_pass() {
         let locked = UserRecord { locked: true, any_password: true, ..record("locked", Some(HASH)) };
         let any = UserRecord { any_password: true, ..record("anonymous", None) };
         let table = read(&encode(&[record("nohash", None), locked, any, record("alice", Some(HASH))])).unwrap();
         let reason = |name| match table.proof(&user(name), None) {
-            Proof::Never(_, why) => why,
+            Proof::Never(_, why) => why.name(),
             Proof::Any => "any",
             Proof::Password(_) => "password",
         };
@@ -314,8 +355,8 @@ mod tests {
         let proof = |name: &str, at: Option<&str>| table.proof(&user(name), at.map(host).as_ref());
         let Proof::Password(stored) = proof("alice", Some("a.test")) else { panic!() };
         for at in [None, Some("c.test")] {
-            assert_eq!(proof("alice", at), Proof::Never(stored.clone(), "other-host"));
-            assert!(matches!(proof("anonymous", at), Proof::Never(_, "other-host")));
+            assert_eq!(proof("alice", at), Proof::Never(stored.clone(), Reason::OtherHost));
+            assert!(matches!(proof("anonymous", at), Proof::Never(_, Reason::OtherHost)));
             assert!(matches!(proof("bob", at), Proof::Password(_)));
         }
         assert_eq!(proof("anonymous", Some("b.test")), Proof::Any);

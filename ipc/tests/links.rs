@@ -223,7 +223,12 @@ fn asks() -> Vec<worker_broker::Ask> {
         Op::OpenWrite { path: long.clone(), mode: WriteMode::At(u64::MAX), umask: u16::MAX },
         Op::Stat(path("a")),
         Op::ChangeDir(path("a")),
-        Op::List { path: path("a"), form: Form::Facts(Facts::EVERY), hidden: true },
+        Op::List {
+            path: long.clone(),
+            form: Form::Facts(Facts::EVERY),
+            hidden: true,
+            written: Blob::cut(&[b'w'; 5000]),
+        },
         Op::Facts { path: path("a"), facts: Facts::EVERY },
         Op::MakeDir(path("a"), 0o077),
         Op::RemoveDir(path("a")),
@@ -251,18 +256,18 @@ fn answers() -> Vec<worker_broker::Answer> {
     let opened = Opened {
         size: 1,
         created: true,
-        name: Some(Blob::new(&[b'n'; 255]).unwrap()),
-        storage: Storage::Disk { cached: u64::MAX },
+        chosen: Some(path(&format!("/{}", "x".repeat(254) + "/").repeat(17)[..VirtPath::MAX - 1])),
+        storage: Storage { device: u64::MAX, medium: Medium::Disk { cached: u64::MAX } },
         staged: Some(NonZeroU32::MAX),
     };
     [
         Ok(Done::Nothing),
         Ok(Done::Opened(opened)),
         Ok(Done::Stat(attrs)),
-        Ok(Done::Listing(9)),
+        Ok(Done::Listing { bytes: u64::MAX, directory: true }),
         Ok(Done::Line(Blob::new(&[b'l'; 5000]).unwrap())),
         Ok(Done::Space(u64::MAX)),
-        Ok(Done::Copying(u64::MAX)),
+        Ok(Done::Copying { bytes: u64::MAX, devices: (u64::MAX, 0) }),
         Err(Why::Io(-1)),
     ]
     .into_iter()

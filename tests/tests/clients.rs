@@ -18,11 +18,13 @@ mod clients {
     pub mod wget;
 }
 
+use std::{collections::BTreeSet, fs, path::Path};
+
 use clients::{
     small::there_and_back,
     stage::{Client, Stage},
 };
-use e2e::{Daemon, Site, root_or_skip};
+use e2e::{Daemon, Site, root_or_skip, tree};
 
 fn as_root(client: &dyn Client) {
     if root_or_skip(client.name()) {
@@ -82,6 +84,45 @@ fn ncftp_gets_every_byte_back() {
 #[test]
 fn tnftp_gets_every_byte_back() {
     there_and_back(&clients::tnftp::Tnftp, 200);
+}
+
+/// Some files in a directory of their own, some of which `*.txt` matches; fetched with that pattern.
+fn mget(name: &str, get: impl Fn(&Stage, &str, &Path)) {
+    if !root_or_skip(name) {
+        return;
+    }
+    let stage = Stage::set(Daemon::start(Site::roomy()));
+    let texts = ["one.txt", "two words.txt", "t.txt"];
+    stage.daemon.mkdir("alice", "sub");
+    for directory in ["", "sub/"] {
+        for file in texts.iter().chain(&["one.bin", ".hidden.txt"]) {
+            stage.daemon.put("alice", &format!("{directory}{file}"), format!("{directory}{file}").as_bytes());
+        }
+    }
+    for (directory, pattern) in [("", "*.txt"), ("sub/", "/sub/*.txt"), ("", "[ot]*.t?t")] {
+        let to = stage.work.join("got");
+        fs::create_dir_all(to.join("sub")).expect("mkdir");
+        get(&stage, pattern, &to);
+        let got = tree::files(&to);
+        let names: BTreeSet<_> = got.keys().filter_map(|path| path.file_name()?.to_str()).collect();
+        assert_eq!(names, BTreeSet::from(texts), "{name}: {pattern}");
+        for path in got.keys() {
+            let file = path.file_name().and_then(|name| name.to_str()).expect("a name");
+            assert_eq!(fs::read_to_string(to.join(path)).expect("read"), format!("{directory}{file}"), "{name}");
+        }
+        fs::remove_dir_all(&to).expect("remove");
+    }
+}
+
+#[test]
+fn mget_of_tnftp_fetches_what_a_pattern_matches() {
+    // It keeps the path, below where it stands.
+    mget("tnftp mget", |stage, pattern, to| clients::tnftp::mget(stage, pattern.trim_start_matches('/'), to));
+}
+
+#[test]
+fn ncftp_gets_what_a_pattern_matches() {
+    mget("ncftp get with a pattern", clients::ncftp::mget);
 }
 
 #[test]

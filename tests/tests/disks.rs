@@ -6,6 +6,7 @@ use std::{
     fs,
     io::{Read, Write},
     net::TcpStream,
+    process::Command,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
@@ -17,6 +18,8 @@ use nix::sys::signal::Signal;
 /// What no answer on a quiet session takes beside a slow disk: the disk takes longer than that for one page.
 const PROMPT: Duration = Duration::from_millis(250);
 const SLOW: Duration = Duration::from_millis(400);
+/// What some megabytes on a disk that works may take beside one that hangs for a minute.
+const BESIDE: Duration = Duration::from_secs(20);
 
 /// A daemon with one worker, whose alice lives on a slow disk; `None` when this machine cannot have one.
 fn slow(scenario: &str, settings: &[&str]) -> Option<(Slow, Daemon)> {
@@ -141,6 +144,55 @@ fn a_disk_that_hangs_ends_its_transfers_by_time_out_and_harms_nobody_else() {
     assert!(slow.content("again") == Some(content));
 }
 
+#[test]
+fn transfers_that_hang_on_one_disk_leave_helpers_to_those_on_another() {
+    if !root_or_skip("two disks, of which one hangs") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("workers = 1").set("stall_timeout_secs = 60");
+    let (home, uid) = (site.account("alice").home.clone(), site.account("alice").uid);
+    // Two accounts have files there: it is the disk that has to be told from others, not the account.
+    site.add_account("carol", uid).home = home.clone();
+    let Some(slow) = Slow::new(&home, uid) else { return };
+    let content = tree::content(1_000_000, 6);
+    (0..12).for_each(|number| slow.put(&format!("f{number}"), &content));
+    let daemon = Daemon::start(site);
+    let mut bob = daemon.login("bob");
+    slow.holds(true);
+    let _hanging: Vec<_> = (0..12)
+        .map(|number| {
+            let name = if number % 2 == 0 { "alice" } else { "carol" };
+            let mut client = daemon.login(name);
+            let mut connection = client.passive();
+            // The second of each two is the other way round.
+            if number % 4 < 2 {
+                client.expect(format!("RETR f{number}"), &[150]);
+            } else {
+                client.expect(format!("STOR up{number}"), &[150]);
+                connection.write_all(&content[..200_000]).expect("send");
+            }
+            (client, connection)
+        })
+        .collect();
+    let began = Instant::now();
+    bob.socket().set_read_timeout(Some(BESIDE)).expect("SO_RCVTIMEO");
+    for name in ["g", "h"] {
+        bob.stored(format!("STOR {name}"), &content);
+        bob.expect(format!("XCRC {name}"), &[250]);
+        assert!(bob.fetch(format!("RETR {name}")) == content);
+    }
+    bob.expect("SITE CPFR g", &[350]);
+    bob.expect("SITE CPTO copy", &[250]);
+    until("bob's files are closed", || {
+        let open = daemon.workers()[0].descriptors();
+        let homes = daemon.home("bob", "");
+        (!open.iter().any(|file| homes.to_str().is_some_and(|home| file.starts_with(home)))).then_some(())
+    });
+    assert!(began.elapsed() < BESIDE, "it took {:?}", began.elapsed());
+    slow.holds(false);
+}
+
 /// Bytes that the helper threads of a process have read, as /proc tells (`rchar`).
 fn read_by_helpers(pid: u32) -> u64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("tasks").flatten();
@@ -247,6 +299,39 @@ fn with_sync_uploads_the_disk_has_a_file_before_it_is_acknowledged() {
         }
         client.in_step();
     }
+}
+
+#[test]
+fn a_file_longer_than_the_service_may_write_fails_alone() {
+    if !root_or_skip("RLIMIT_FSIZE") {
+        return;
+    }
+    const LIMIT: usize = 16 << 20;
+    let mut site = Site::new();
+    site.set("workers = 1");
+    site.write();
+    let mut command = Command::new("sh");
+    // POSIX: in blocks of 512 bytes.
+    command.arg("-c").arg(format!("ulimit -f {} && exec \"$0\" -f \"$1\"", LIMIT / 512));
+    command.arg(site.programs.join("caissond")).arg(site.config());
+    let daemon = Daemon::run(site, command);
+    let (mut client, mut other) = (daemon.login("bob"), daemon.login("alice"));
+    let content = tree::content(LIMIT + (4 << 20), 7);
+    for kind in ["TYPE I", "TYPE A"] {
+        client.expect(kind, &[200]);
+        let mut connection = client.passive();
+        client.expect("STOR long", &[150]);
+        // It is closed before all is sent.
+        let _ = connection.write_all(&content);
+        drop(connection);
+        client.expect_reply(&[552]);
+        other.in_step();
+    }
+    client.expect("TYPE I", &[200]);
+    client.stored("STOR short", &content[..LIMIT]);
+    assert!(client.fetch("RETR short") == content[..LIMIT]);
+    client.in_step();
+    other.in_step();
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod ftp {
     mod acknowledged;
     mod ascii;
     mod atomic;
+    mod control_bytes;
     mod data;
     mod files;
     mod hosts;

@@ -118,6 +118,11 @@ impl Brokers {
         self.links.get_mut(place).map_or(Ok(()), |broker| broker.link.flush(registry))
     }
 
+    /// Who is at the other end.
+    pub fn id(&self, place: usize) -> Option<BrokerId> {
+        self.links.get(place).map(|broker| broker.id)
+    }
+
     /// Forgets a link that is lost.
     pub fn forget(&mut self, place: usize) -> Option<BrokerId> {
         let broker = self.links.try_remove(place)?;

@@ -400,7 +400,7 @@ impl Conduit {
             hub.unwatch(data.as_fd());
         }
         if let Some(transfer) = self.transfer.take_if(|transfer| transfer.closes_slowly()) {
-            hub.helpers.close(vec![transfer.into_file()]);
+            hub.helpers.close(transfer.into_files());
         }
         if let Some(staged) = self.staged.take() {
             hub.discard(staged);

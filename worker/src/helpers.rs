@@ -4,12 +4,14 @@
 //! told by an eventfd(2) when it is done; meanwhile the session has only a ticket. A session that gives up says so on its
 //! ticket, and the helper does no more than it is doing: what is acknowledged afterwards is not written over. A session that
 //! ends forgets it: what comes back for nobody is closed here as well, for close(2) can wait like any other call.
-//! A helper that hangs in a dead file system holds its one errand; when all do, other errands wait in the queue until
-//! `stall_timeout_secs` ends their transfers, and everything else goes on.
+//! A helper that hangs in a dead file system holds its one errand. Others for the same device wait then, until
+//! `stall_timeout_secs` ends their transfers, and everything else goes on: lanes.rs keeps helpers for it.
 //! Reads from: the loop. Not here: which turn may wait (transfer/mod.rs).
 
+mod lanes;
+
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, btree_map::Entry},
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{
@@ -19,22 +21,24 @@ use std::{
     thread,
 };
 
-use ipc::link::settings::FtpSettings;
+use ipc::{link::settings::FtpSettings, types::BrokerId};
 use rustix::event::{EventfdFlags, eventfd};
 
+use self::lanes::Lanes;
+pub use self::lanes::{Lane, On};
 use crate::{
     ftp::state::Worked,
     transfer::{Step, Tools, Transfer, job::Job},
 };
 
 /// How many threads there are: so many calls may wait for disks at once.
-pub const THREADS: usize = 4;
+pub const THREADS: usize = 8;
 /// Stack of a thread in bytes: its buffers are on the heap.
 const STACK: usize = 128 << 10;
 /// Most errands that wait. Every session has at most one, and its end leaves one more behind.
 const MOST_WAITING: usize = 16_384;
-/// With so many forgotten ones, which hold two descriptors each, no new ones are taken.
-const MOST_FORGOTTEN: usize = 1024;
+/// With so many forgotten ones of a broker, which hold two descriptors each, no new ones are taken for it.
+const MOST_FORGOTTEN: usize = 256;
 
 /// What a helper is to do.
 #[derive(Debug)]
@@ -44,7 +48,26 @@ pub enum Errand {
     /// One turn of a sum or a copy.
     Work(Box<Job>),
     /// To close what nobody needs any more.
-    Close(Vec<OwnedFd>),
+    Close(Files),
+}
+
+impl Errand {
+    fn lane(&self) -> Lane {
+        match self {
+            Errand::Turn(transfer, _) => transfer.lane(),
+            Errand::Work(job) => job.lane(),
+            Errand::Close(files) => files.lane,
+        }
+    }
+}
+
+/// Files, and where they wait to be closed.
+#[derive(Debug)]
+pub struct Files {
+    /// Where.
+    pub lane: Lane,
+    /// Which.
+    pub files: Vec<OwnedFd>,
 }
 
 /// What has become of it.
@@ -57,10 +80,10 @@ pub enum Back {
 }
 
 impl Back {
-    /// The descriptors, for [`Errand::Close`].
-    pub fn into_files(self) -> Vec<OwnedFd> {
+    /// The files, for [`Errand::Close`].
+    pub fn into_files(self) -> Files {
         match self {
-            Back::Turn(transfer, _) => vec![transfer.into_file()],
+            Back::Turn(transfer, _) => transfer.into_files(),
             Back::Work(job, _) => job.into_files(),
         }
     }
@@ -71,6 +94,7 @@ impl Back {
 pub struct Ticket {
     /// No other has it.
     number: u64,
+    broker: BrokerId,
     given_up: Arc<AtomicBool>,
 }
 
@@ -117,7 +141,7 @@ struct Given {
 /// What loop and threads share.
 #[derive(Debug)]
 struct Desk {
-    waiting: Mutex<VecDeque<Given>>,
+    lanes: Mutex<Lanes<Given>>,
     changed: Condvar,
     done: Mutex<Vec<Done>>,
     /// Counts up when there is something in `done`. Nobody takes the count down: it is watched for its edges.
@@ -128,16 +152,15 @@ struct Desk {
 #[derive(Debug)]
 pub struct Helpers {
     desk: Arc<Desk>,
-    last: u64,
-    /// Errands whose session has gone, or gave up, and that are not back: each holds descriptors.
-    forgotten: usize,
+    /// By broker: errands whose session has gone, or gave up, and that are not back. Each holds descriptors.
+    forgotten: BTreeMap<BrokerId, usize>,
 }
 
 impl Helpers {
     /// Starts the threads and waits until each needs nothing more than the filter of the sandbox leaves it.
     pub fn start(settings: &FtpSettings) -> io::Result<Self> {
         let desk = Arc::new(Desk {
-            waiting: Mutex::default(),
+            lanes: Mutex::new(Lanes::new()),
             changed: Condvar::new(),
             done: Mutex::default(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
@@ -151,7 +174,7 @@ impl Helpers {
             })?;
         }
         started.wait();
-        Ok(Helpers { desk, last: 0, forgotten: 0 })
+        Ok(Helpers { desk, forgotten: BTreeMap::new() })
     }
 
     /// Readable, edge by edge, when errands are done.
@@ -161,32 +184,44 @@ impl Helpers {
 
     /// Gives an errand for this session; it comes back at once when too many wait.
     pub fn give(&mut self, session: usize, errand: Errand) -> Result<Ticket, Errand> {
-        self.last += 1;
-        let (number, given_up) = (self.last, Arc::<AtomicBool>::default());
-        let mut waiting = lock(&self.desk.waiting);
-        if waiting.len() >= MOST_WAITING || self.forgotten >= MOST_FORGOTTEN && !matches!(errand, Errand::Close(_)) {
+        let given_up = Arc::<AtomicBool>::default();
+        let mut lanes = lock(&self.desk.lanes);
+        let forgotten = self.forgotten.get(&errand.lane().broker).copied().unwrap_or(0);
+        if lanes.waiting() >= MOST_WAITING || forgotten >= MOST_FORGOTTEN && !matches!(errand, Errand::Close(_)) {
             return Err(errand);
         }
-        waiting.push_back(Given { session, number: Number(number), given_up: Arc::clone(&given_up), errand });
-        drop(waiting);
+        let broker = errand.lane().broker;
+        let number = lanes.push(errand.lane(), |number| Given {
+            session,
+            number: Number(number),
+            given_up: Arc::clone(&given_up),
+            errand,
+        });
+        drop(lanes);
         self.desk.changed.notify_one();
-        Ok(Ticket { number, given_up })
+        Ok(Ticket { number, broker, given_up })
     }
 
     /// Nobody wants to hear of this errand any more.
     pub fn forget(&mut self, ticket: &Ticket) {
         ticket.give_up();
-        self.forgotten += 1;
+        *self.forgotten.entry(ticket.broker).or_default() += 1;
     }
 
     /// One of these is back.
     pub fn came_back_for_nobody(&mut self, back: Back) {
-        self.forgotten = self.forgotten.saturating_sub(1);
-        self.close(back.into_files());
+        let files = back.into_files();
+        if let Entry::Occupied(mut count) = self.forgotten.entry(files.lane.broker) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        self.close(files);
     }
 
     /// Has files closed, of which nobody wants to hear any more.
-    pub fn close(&mut self, files: Vec<OwnedFd>) {
+    pub fn close(&mut self, files: Files) {
         // Too many wait: then the loop has to wait for this one.
         drop(self.give(usize::MAX, Errand::Close(files)));
     }
@@ -199,8 +234,10 @@ impl Helpers {
 
 /// A thread's life.
 fn serve(desk: &Desk, mut tools: Tools) {
+    let mut ended = None;
     loop {
-        let Given { session, number, given_up, errand } = next(desk);
+        let (lane, Given { session, number, given_up, errand }) = next(desk, ended);
+        ended = Some(lane);
         let back = match errand {
             Errand::Turn(mut transfer, data) => {
                 let step = transfer.step_of_helper(data.as_fd(), &mut tools, &given_up);
@@ -228,14 +265,23 @@ fn serve(desk: &Desk, mut tools: Tools) {
     }
 }
 
-/// Waits for the next errand.
-fn next(desk: &Desk) -> Given {
-    let mut waiting = lock(&desk.waiting);
+/// Waits for the next errand that may begin, when one of the lane `ended` has ended.
+fn next(desk: &Desk, ended: Option<Lane>) -> (Lane, Given) {
+    let mut lanes = lock(&desk.lanes);
+    if let Some(lane) = ended {
+        lanes.end(lane);
+    }
     loop {
-        match waiting.pop_front() {
-            Some(given) => return given,
-            None => waiting = desk.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+        if let Some(next) = lanes.begin() {
+            // The end of one errand may have let two begin: its device has room for one, its broker for another.
+            let others = lanes.waiting() > 0 && lanes.under_way() < THREADS;
+            drop(lanes);
+            if others {
+                desk.changed.notify_one();
+            }
+            return next;
         }
+        lanes = desk.changed.wait(lanes).unwrap_or_else(PoisonError::into_inner);
     }
 }
 

@@ -53,6 +53,7 @@ use ipc::{
     types::{Blob, Build},
 };
 use ledger::Ledger;
+use nix::sys::signal::{SigSet, Signal};
 use rustls::server::ResolvesServerCert;
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
@@ -74,6 +75,9 @@ pub fn main_with(certificates: Option<Arc<dyn ResolvesServerCert>>) -> ExitCode 
 
 /// The ladder.
 fn climb(certificates: Option<Arc<dyn ResolvesServerCert>>) -> Result<(), String> {
+    // setrlimit(2): a write beyond RLIMIT_FSIZE (LimitFSIZE of the service) fails with EFBIG then, and ends one upload, not us.
+    // Threads inherit that.
+    SigSet::from(Signal::SIGXFSZ).thread_block().map_err(|errno| format!("pthread_sigmask: {errno}"))?;
     let fd = sandbox::take_link().map_err(|error| error.to_string())?;
     let mut link: WorkerEnd = Channel::from_fd(fd).map_err(|error| format!("descriptor 0: {error}"))?;
     let start = match link.recv() {

@@ -49,6 +49,10 @@ pub enum Op {
         form: Form,
         /// Names that begin with a dot as well (`-a`).
         hidden: bool,
+        /// What the client wrote for `path`: names in [`Form::Names`] begin with it, so that they can be used as they are
+        /// (RFC 1123 4.1.2.7). If nothing has that name, `*`, `?` and `[...]` in its last component are wildcards. Empty: it
+        /// wrote nothing, or wants neither.
+        written: Blob<{ VirtPath::MAX }>,
     },
     /// One line of [`Form::Facts`] about the path itself, without CR LF and leading space (MLST). Answer:
     /// [`Done::Line`].
@@ -212,14 +216,24 @@ pub enum Done {
     Opened(Opened),
     /// Attributes.
     Stat(Attrs),
-    /// One descriptor, a sealed memfd of this many bytes.
-    Listing(u64),
+    /// One descriptor, a sealed memfd.
+    Listing {
+        /// Its length in bytes.
+        bytes: u64,
+        /// It is about what is in a directory, not about a single name.
+        directory: bool,
+    },
     /// One line.
     Line(Blob<5000>),
     /// So many bytes.
     Space(u64),
-    /// Two descriptors: the source, which had so many bytes, and the copy, which is empty.
-    Copying(u64),
+    /// Two descriptors: the source, and the copy, which is empty.
+    Copying {
+        /// Size of the source when it was opened.
+        bytes: u64,
+        /// What source and copy are on, as in [`Storage::device`].
+        devices: (u64, u64),
+    },
 }
 
 /// A regular file was opened.
@@ -229,17 +243,31 @@ pub struct Opened {
     pub size: u64,
     /// Whether it was made by this operation.
     pub created: bool,
-    /// The name chosen, for [`WriteMode::Unique`].
-    pub name: Option<Blob<255>>,
+    /// What it is called, for [`WriteMode::Unique`].
+    pub chosen: Option<VirtPath>,
     /// What its bytes are kept on.
     pub storage: Storage,
     /// An upload under a hidden name, until [`Op::Publish`]: how it is called on this link.
     pub staged: Option<NonZeroU32>,
 }
 
-/// What the bytes of a file are kept on: whether reading or writing them can make anybody wait.
+/// What the bytes of a file are kept on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Storage {
+pub struct Storage {
+    /// Which file system it is (`st_dev`, stat(2)): who waits for one does not wait for another.
+    pub device: u64,
+    /// Whether reading or writing can make anybody wait.
+    pub medium: Medium,
+}
+
+impl Storage {
+    /// A file that has no name (memfd_create(2)).
+    pub const MEMORY: Storage = Storage { device: 0, medium: Medium::Memory };
+}
+
+/// Whether reading or writing the bytes of a file can make anybody wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Medium {
     /// Memory (tmpfs, ramfs): nobody waits.
     Memory,
     /// A disk of this machine, whose file system tells what is in the page cache (`RWF_NOWAIT`, preadv2(2)).
@@ -316,8 +344,8 @@ impl Record for Answer {
     const CAP: usize = 5120;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self.outcome {
-            Ok(Done::Opened(_) | Done::Listing(_)) => ONE,
-            Ok(Done::Copying(_)) => TWO,
+            Ok(Done::Opened(_) | Done::Listing { .. }) => ONE,
+            Ok(Done::Copying { .. }) => TWO,
             Ok(Done::Nothing | Done::Stat(_) | Done::Line(_) | Done::Space(_)) | Err(_) => NONE,
         }
     }

@@ -74,6 +74,12 @@ impl VirtPath {
         Some((VirtPath(Blob::cut(&bytes[..slash])), &bytes[slash + 1..]))
     }
 
+    /// How a client in this directory may call it: without the directory in front if it is below.
+    pub fn seen_from(&self, directory: &VirtPath) -> &[u8] {
+        let below = self.0.as_bytes().strip_prefix(directory.0.as_bytes());
+        below.and_then(|below| below.strip_prefix(b"/")).filter(|rest| !rest.is_empty()).unwrap_or(self.as_bytes())
+    }
+
     fn is_normal(bytes: &[u8]) -> bool {
         let Some((b'/', rest)) = bytes.split_first() else { return false };
         rest.split(|&b| b == b'/')
@@ -148,6 +154,22 @@ mod tests {
         let (parent, name) = parent.split().map(|(p, n)| (p, n.to_vec())).unwrap();
         assert_eq!((parent.as_bytes(), &name[..]), (&b"/"[..], &b"a"[..]));
         assert!(parent.split().is_none());
+    }
+
+    #[test]
+    fn a_path_below_a_directory_is_called_without_it() {
+        let path = |text: &str| VirtPath::root().join(text.as_bytes()).unwrap();
+        for (file, directory, seen) in [
+            ("/d/f", "/", "d/f"),
+            ("/d/f", "/d", "f"),
+            ("/dd/f", "/d", "/dd/f"),
+            ("/f", "/d", "/f"),
+            ("/d", "/d", "/d"),
+            ("/", "/", "/"),
+        ] {
+            assert_eq!(path(file).seen_from(&path(directory)), seen.as_bytes());
+            assert_eq!(path(directory).join(path(file).seen_from(&path(directory))), Ok(path(file)));
+        }
     }
 
     #[test]

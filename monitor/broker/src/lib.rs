@@ -33,6 +33,7 @@ use ipc::{
     },
     types::Blob,
 };
+use nix::sys::signal::{SigSet, Signal};
 use rustix::fd::{AsFd, OwnedFd};
 use sandbox::{Confined, Confinement, Enforcement, Role};
 
@@ -85,6 +86,9 @@ fn start(link: &mut BrokerEnd, monitor: &Arc<Monitor>) -> Result<Option<Arc<Desk
         }
         Err(other) => return Err(format!("recvmsg on the monitor's link: {other:?}")),
     };
+    // setrlimit(2): what would make a file longer than RLIMIT_FSIZE fails with EFBIG then, and does not end us. Threads
+    // inherit that.
+    SigSet::from(Signal::SIGXFSZ).thread_block().map_err(|e| about(&start, format_args!("pthread_sigmask: {e}")))?;
     let (account, confined) = settle(&start, monitor)?;
     let desk = Arc::new(Desk::new(start.slots.into()));
     open_slots(&start, account, &desk, monitor)?;

@@ -45,7 +45,7 @@ pub(crate) fn run(account: &Account, staged: &mut Staged, op: &Op) -> Outcome {
         Op::OpenWrite { path, mode, umask } => open_write::run(account, path, *mode, *umask),
         Op::Stat(path) => stat::run(account, path),
         Op::ChangeDir(path) => change_dir::run(account, path),
-        Op::List { path, form, hidden } => list::run(account, path, *form, *hidden),
+        Op::List { path, form, hidden, written } => list::run(account, path, *form, *hidden, written.as_bytes()),
         Op::Facts { path, facts } => facts::run(account, path, *facts),
         Op::MakeDir(path, umask) => make_dir::run(account, path, *umask),
         Op::RemoveDir(path) => remove_dir::run(account, path),

@@ -80,7 +80,10 @@ pub(crate) fn rights(held: Permissions, atomic_uploads: bool) -> Rights {
 mod tests {
     use std::num::NonZeroU32;
 
-    use ipc::link::worker_broker::{Facts, Form, WriteMode};
+    use ipc::{
+        link::worker_broker::{Facts, Form, WriteMode},
+        types::Blob,
+    };
 
     use super::*;
 
@@ -93,7 +96,7 @@ mod tests {
             (Op::OpenWrite { path: path(), mode: WriteMode::Replace, umask: 0 }, vec![Write]),
             (Op::Stat(path()), vec![List]),
             (Op::ChangeDir(path()), vec![]),
-            (Op::List { path: path(), form: Form::Long, hidden: false }, vec![List]),
+            (Op::List { path: path(), form: Form::Long, hidden: false, written: Blob::default() }, vec![List]),
             (Op::Facts { path: path(), facts: Facts::EVERY }, vec![List]),
             (Op::MakeDir(path(), 0), vec![Mkdir]),
             (Op::RemoveDir(path()), vec![Rmdir]),

@@ -8,7 +8,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use ipc::link::worker_broker::Storage;
+use ipc::link::worker_broker::{Medium, Storage};
 use rustix::{
     fs::{Stat, fstat, fstatfs},
     io::{Errno, ReadWriteFlags, preadv2},
@@ -25,42 +25,41 @@ const LOOK: usize = 32 << 10;
 /// Where the account's root is: most of its files are there as well, and need not be asked about. The device stays the same
 /// file system for as long as the root is held open.
 #[derive(Debug)]
-pub(crate) struct Home {
-    device: u64,
-    storage: Storage,
-}
+pub(crate) struct Home(Storage);
 
 impl Home {
     /// Of the account's root.
     pub(crate) fn new(root: BorrowedFd<'_>) -> Result<Self, Errno> {
-        Ok(Home { device: fstat(root)?.st_dev, storage: ask(root) })
+        Ok(Home(ask(root, &fstat(root)?)))
     }
 
     /// Of a file that is written.
     pub(crate) fn of(&self, file: &OwnedFd, stat: &Stat) -> Storage {
-        if stat.st_dev == self.device { self.storage } else { ask(file.as_fd()) }
+        if stat.st_dev == self.0.device { self.0 } else { ask(file.as_fd(), stat) }
     }
 
     /// Of a file that is open for reading. Asking for what is not in the page cache makes the kernel fetch it, and does not
     /// wait for that.
     pub(crate) fn to_read(&self, file: &OwnedFd, stat: &Stat) -> Storage {
-        let storage = self.of(file, stat);
-        let Storage::Disk { .. } = storage else { return storage };
+        let mut storage = self.of(file, stat);
+        let Medium::Disk { .. } = storage.medium else { return storage };
         let mut buffer = [0; LOOK];
         let room = buffer.len().min(usize::try_from(stat.st_size).unwrap_or(LOOK));
         match preadv2(file, &mut [IoSliceMut::new(&mut buffer[..room])], 0, ReadWriteFlags::NOWAIT) {
-            Ok(got) => Storage::Disk { cached: got as u64 },
-            Err(Errno::OPNOTSUPP) => Storage::Remote,
-            Err(_) => storage,
+            Ok(got) => storage.medium = Medium::Disk { cached: got as u64 },
+            Err(Errno::OPNOTSUPP) => storage.medium = Medium::Remote,
+            Err(_) => {}
         }
+        storage
     }
 }
 
-fn ask(file: BorrowedFd<'_>) -> Storage {
+fn ask(file: BorrowedFd<'_>, stat: &Stat) -> Storage {
     // Some architectures have it signed.
-    match fstatfs(file).map(|stat| stat.f_type as u64) {
-        Ok(kind) if MEMORY.contains(&kind) => Storage::Memory,
-        Ok(kind) if DISK.contains(&kind) => Storage::Disk { cached: 0 },
-        _ => Storage::Remote,
-    }
+    let medium = match fstatfs(file).map(|stat| stat.f_type as u64) {
+        Ok(kind) if MEMORY.contains(&kind) => Medium::Memory,
+        Ok(kind) if DISK.contains(&kind) => Medium::Disk { cached: 0 },
+        _ => Medium::Remote,
+    };
+    Storage { device: stat.st_dev, medium }
 }

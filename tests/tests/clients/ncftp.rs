@@ -1,4 +1,4 @@
-//! ncftpput and ncftpget, each with `-R`.
+//! ncftpput and ncftpget, each with `-R`, and with a pattern.
 
 use std::{ffi::OsString, fs, path::Path, process::Command};
 
@@ -16,8 +16,15 @@ fn command(stage: &Stage, program: &str) -> Command {
     fs::write(&login, format!("host {}\nuser alice\npass {}\n", address.ip(), stage.password())).expect("write");
     let mut command = Command::new(program);
     command.env("HOME", &stage.work).arg("-f").arg(login).arg("-P").arg(address.port().to_string());
-    command.args(["-V", "-R", "-r", "1", "-t", "20"]);
+    command.args(["-V", "-r", "1", "-t", "20"]);
     command
+}
+
+/// Downloads what a pattern matches.
+pub fn mget(stage: &Stage, pattern: &str, to: &Path) {
+    let mut command = command(stage, "ncftpget");
+    command.arg(to).arg(pattern);
+    finish(command);
 }
 
 /// The entries of a directory: ncftp takes names, no "everything in here".
@@ -32,13 +39,13 @@ impl Mover for Ncftp {
 
     fn upload(&self, stage: &Stage, from: &Path) {
         let mut command = command(stage, "ncftpput");
-        command.arg("/").args(entries(from).map(|name| from.join(name)));
+        command.args(["-R", "/"]).args(entries(from).map(|name| from.join(name)));
         finish(command);
     }
 
     fn download(&self, stage: &Stage, to: &Path) {
         let mut command = command(stage, "ncftpget");
-        command.arg(to).args(entries(&stage.home()).map(|name| Path::new("/").join(name)));
+        command.arg("-R").arg(to).args(entries(&stage.home()).map(|name| Path::new("/").join(name)));
         finish(command);
     }
 }

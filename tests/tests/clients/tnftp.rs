@@ -26,6 +26,11 @@ fn run(stage: &Stage, commands: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
+/// Downloads what a pattern matches.
+pub fn mget(stage: &Stage, pattern: &str, to: &Path) {
+    run(stage, &format!("lcd {}\nmget {pattern}\n", quoted(to)));
+}
+
 /// A word of its command line: between quotation marks, a backslash would not save another.
 fn quoted(path: &Path) -> String {
     let special = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !"/-._".contains(c);

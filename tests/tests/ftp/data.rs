@@ -292,3 +292,37 @@ fn ipv6_clients_use_the_extended_commands() {
     client.refused("EPRT |1|127.0.0.1|2000|");
     client.in_step();
 }
+
+#[test]
+fn active_connections_come_from_port_20_where_that_is_set_and_only_there() {
+    if !root_or_skip("active_source_port_20") {
+        return;
+    }
+    for setting in [true, false] {
+        let mut site = Site::new();
+        site.set(&format!("active_source_port_20 = {setting}"));
+        let six = TcpListener::bind("[::1]:0").and_then(|probe| probe.local_addr()).ok();
+        match six {
+            Some(six) => drop(site.set_in("[listen]", &format!("address = \"{six}\""))),
+            None => eprintln!("skipped, this machine has no IPv6: active_source_port_20"),
+        }
+        let daemon = Daemon::start(site);
+        let content = e2e::tree::content(300_000, 4);
+        daemon.put("alice", "f", &content);
+        for address in [Some(daemon.address()), six].into_iter().flatten() {
+            let mut client = Client::connect(address);
+            client.login("alice", daemon.site.account("alice").password);
+            // Twice: the port is bound anew for each.
+            for _ in 0..2 {
+                let listener = client.active();
+                client.expect("RETR f", &[150, 125]);
+                let connection = ftp::accept(&listener);
+                let from = connection.peer_addr().expect("getpeername");
+                assert_eq!(from.ip(), client.peer().ip());
+                assert_eq!(from.port() == 20, setting, "{from}");
+                assert_eq!(ftp::drain(connection), content);
+                client.expect_reply(&[226]);
+            }
+        }
+    }
+}

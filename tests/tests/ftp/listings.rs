@@ -29,8 +29,68 @@ fn list_looks_like_ls_and_nlst_gives_names() {
     let mut names = client.list("NLST");
     names.sort();
     assert_eq!(names, ["dir", "empty", "file"]);
-    let names = client.list("NLST dir");
-    assert!(names == ["inner"] || names == ["dir/inner"], "{names:?}");
+    client.in_step();
+}
+
+#[test]
+fn what_nlst_gives_can_be_used_as_it_is() {
+    let Some(daemon) = daemon("NLST with a path") else { return };
+    furnished(&daemon);
+    daemon.mkdir("alice", "dir/sub");
+    daemon.put("alice", "dir/sub/f.txt", b"f");
+    daemon.put("alice", "dir/sub/g.txt", b"f");
+    let mut client = daemon.login("alice");
+    client.expect("CWD dir", &[250]);
+    // RFC 1123 4.1.2.7: a complete path, for a transfer command.
+    for (line, before) in [
+        ("NLST sub", "sub/"),
+        ("NLST sub/", "sub/"),
+        ("NLST -a sub", "sub/"),
+        ("NLST /dir/sub", "/dir/sub/"),
+        ("NLST ../dir//sub", "../dir//sub/"),
+        ("NLST sub/*.txt", "sub/"),
+        ("NLST ./sub/[fg].*", "./sub/"),
+        ("NLST /dir/sub/?.txt", "/dir/sub/"),
+        ("NLST sub/*.txt/.", "/dir/sub/"),
+    ] {
+        let names = client.list(line);
+        assert_eq!(names, ["f.txt", "g.txt"].map(|name| format!("{before}{name}")), "{line}");
+        assert_eq!(client.fetch(format!("RETR {}", names[0])), b"f", "{line}");
+    }
+    assert_eq!(client.list("NLST sub/f.txt"), ["sub/f.txt"]);
+    assert_eq!(client.list("NLST /"), ["/dir", "/empty", "/file"]);
+    assert_eq!(client.list("NLST"), ["inner", "sub"]);
+    client.expect("CWD sub", &[250]);
+    assert_eq!(client.list("NLST *.txt"), ["f.txt", "g.txt"]);
+    assert_eq!(client.list("NLST -a"), ["f.txt", "g.txt"]);
+    // For people: names alone.
+    assert!(client.list("LIST /dir/sub").iter().all(|line| !line.contains('/')));
+}
+
+#[test]
+fn stat_tells_a_directory_by_212_and_a_file_by_213() {
+    let Some(daemon) = daemon("STAT of a path") else { return };
+    furnished(&daemon);
+    symlink("dir", daemon.home("alice", "to-dir")).expect("symlink");
+    symlink("nowhere", daemon.home("alice", "dangling")).expect("symlink");
+    let mut client = daemon.login("alice");
+    // RFC 959 4.2: 212 directory status, 213 file status.
+    for (line, code) in [
+        ("STAT /", 212),
+        ("STAT .", 212),
+        ("STAT -l", 212),
+        ("STAT empty", 212),
+        ("STAT to-dir", 212),
+        ("STAT file", 213),
+        ("STAT -l file", 213),
+        ("STAT dangling", 213),
+        ("STAT missing", 550),
+        ("STAT *", 550),
+        ("STAT", 211),
+    ] {
+        client.expect(line, &[code]);
+    }
+    client.in_step();
 }
 
 #[test]

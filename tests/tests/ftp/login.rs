@@ -48,6 +48,66 @@ fn after_too_many_failures_the_server_closes() {
 }
 
 #[test]
+fn the_security_framework_is_there_and_offers_no_mechanism() {
+    let Some(daemon) = daemon("RFC 2228") else { return };
+    let mut client = daemon.connect();
+    for logged_in in [false, true] {
+        if logged_in {
+            client.login("alice", "correct horse");
+        }
+        // RFC 2228 3: what to answer before a successful AUTH, of which there is none.
+        for (line, code) in [
+            ("AUTH", 501),
+            ("AUTH TLS", 504),
+            ("auth tls-p", 504),
+            ("AUTH GSSAPI", 504),
+            ("ADAT YWJj", 503),
+            ("PBSZ 0", 503),
+            ("PROT P", 503),
+            ("prot c", 503),
+            ("CCC", 533),
+            ("MIC Tk9PUA==", 503),
+            ("CONF Tk9PUA==", 503),
+            ("ENC Tk9PUA==", 503),
+        ] {
+            client.expect(line, &[code]);
+        }
+        let feat = client.expect("FEAT", &[211]).inner().join("\n");
+        assert!(["AUTH", "PBSZ", "PROT", "CCC"].iter().all(|verb| !feat.contains(verb)), "{feat}");
+        client.in_step();
+    }
+    assert_eq!(client.pwd(), b"/", "still logged in");
+}
+
+#[test]
+fn user_leaves_type_mode_and_structure_as_they_are_and_rein_resets_them() {
+    let Some(daemon) = daemon("transfer parameters") else { return };
+    for account in ["alice", "bob"] {
+        daemon.put(account, "f", b"1\n2\n");
+    }
+    let mut client = daemon.connect();
+    let log_in = |client: &mut Client, name: &str, password: &str| {
+        client.expect(format!("USER {name}"), &[331]);
+        client.expect(format!("PASS {password}"), &[230]);
+    };
+    log_in(&mut client, "alice", "correct horse");
+    // RFC 959 4.1.1 and 5.1: ASCII by default, and USER changes no transfer parameter.
+    assert_eq!(client.fetch("RETR f"), b"1\r\n2\r\n");
+    client.expect("TYPE I", &[200]);
+    log_in(&mut client, "bob", "battery staple");
+    assert_eq!(client.fetch("RETR f"), b"1\n2\n");
+    client.expect("USER alice", &[331]);
+    client.expect("PASS wrong", &[530]);
+    client.expect("USER nobody", &[331]);
+    log_in(&mut client, "alice", "correct horse");
+    assert_eq!(client.fetch("RETR f"), b"1\n2\n");
+    assert!(client.expect("STAT", &[211]).inner().contains(&" TYPE: Image, STRU: File, MODE: Stream".to_owned()));
+    client.expect("REIN", &[220]);
+    log_in(&mut client, "alice", "correct horse");
+    assert_eq!(client.fetch("RETR f"), b"1\r\n2\r\n");
+}
+
+#[test]
 fn before_login_only_the_door_answers() {
     let Some(daemon) = daemon("before login") else { return };
     let mut client = daemon.connect();

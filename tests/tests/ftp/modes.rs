@@ -103,7 +103,7 @@ fn stat_tells_of_the_session_and_of_paths() {
     daemon.put("alice", "f", b"12345");
     let mut client = daemon.login("alice");
     client.expect("STAT", &[211]);
-    let reply = client.expect("STAT f", &[213, 212]);
+    let reply = client.expect("STAT f", &[213]);
     assert!(format!("{reply:?}").contains('f'));
     let reply = client.expect("STAT /", &[212, 213]);
     assert!(reply.inner().iter().any(|l| l.ends_with(" f")), "{reply:?}");

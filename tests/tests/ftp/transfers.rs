@@ -88,16 +88,25 @@ fn stou_never_touches_what_is_there_and_tells_the_name() {
     let Some(daemon) = daemon("STOU") else { return };
     daemon.put("alice", "f", b"old");
     let mut client = daemon.login("alice");
+    daemon.mkdir("alice", "d");
     let mut names = Vec::new();
-    for content in [b"first", b"secnd"] {
+    for (line, content, before) in [
+        ("STOU", b"first", "stou."),
+        ("STOU", b"secnd", "stou."),
+        ("STOU f", b"third", "f."),
+        ("STOU d/f", b"forth", "d/f"),
+        ("STOU /d/f", b"fifth", "d/f."),
+        ("STOU d", b"sixth", "d/stou."),
+    ] {
         let mut connection = client.passive();
-        let begun = client.expect("STOU", &[150, 125]);
-        // RFC 1123 4.1.2.9: `FILE: name`.
+        let begun = client.expect(line, &[150, 125]);
+        // RFC 1123 4.1.2.9: `FILE: pppp`, where pppp is the path.
         let text = begun.text();
         let name = text.split_once("FILE: ").expect("FILE: in the preliminary reply").1.trim().to_owned();
         connection.write_all(content).expect("send");
         drop(connection);
         client.expect_reply(&[226, 250]);
+        assert!(name.starts_with(before), "{line}: {name}");
         assert_eq!(client.fetch(format!("RETR {name}")), content);
         names.push(name);
     }
@@ -239,4 +248,42 @@ fn a_transfer_that_stalls_is_ended() {
     let last = client.reply();
     assert!(matches!(last.code, 421 | 426), "{last:?}");
     drop(connection);
+}
+
+#[test]
+fn a_client_that_stops_reading_is_ended_and_keeps_nobody_waiting() {
+    if !e2e::root_or_skip("stall_timeout_secs, RETR") {
+        return;
+    }
+    let mut site = e2e::Site::new();
+    site.set("stall_timeout_secs = 1");
+    let daemon = e2e::Daemon::start(site);
+    fs::File::create(daemon.home("alice", "big")).and_then(|f| f.set_len(256 << 20)).expect("make a sparse file");
+    let content = e2e::tree::content(300_000, 3);
+    daemon.put("alice", "f", &content);
+    // By sendfile, and by the pooled copy.
+    for kind in ["TYPE I", "TYPE A"] {
+        let (mut client, mut other) = (daemon.login("alice"), daemon.login("alice"));
+        client.expect(kind, &[200]);
+        let mut connection = client.passive();
+        client.expect("RETR big", &[150, 125]);
+        assert_eq!(other.fetch("RETR f"), content);
+        let began = Instant::now();
+        client.expect_reply(&[426]);
+        assert!(began.elapsed() < Duration::from_secs(10), "{kind}: {:?}", began.elapsed());
+        // What was under way may still arrive; then the connection is at its end.
+        let (mut got, mut part) = (0, vec![0; 1 << 20]);
+        let end = loop {
+            match connection.read(&mut part) {
+                Ok(0) => break Ok(()),
+                Ok(count) => got += count,
+                Err(e) => break Err(e.kind()),
+            }
+        };
+        assert!(matches!(end, Ok(()) | Err(std::io::ErrorKind::ConnectionReset)), "{kind}: {end:?}");
+        assert!(got < 256 << 20, "{kind}: all of it came");
+        client.in_step();
+        client.expect("TYPE I", &[200]);
+        assert_eq!(client.fetch("RETR f"), content);
+    }
 }

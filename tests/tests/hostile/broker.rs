@@ -152,9 +152,13 @@ fn descriptors_give_no_more_than_was_asked() {
     let (answer, fds) = puppet.ask_broker(Op::OpenWrite { path: path("/new"), mode: WriteMode::Replace, umask: 0 });
     assert!(answer.outcome.is_ok() && fds == 1, "{answer:?}");
     assert!(puppet.read().is_err(), "a file opened for writing was read");
-    let (answer, fds) =
-        puppet.ask_broker(Op::List { path: path("/"), form: ipc::link::worker_broker::Form::Names, hidden: true });
-    assert!(matches!(answer.outcome, Ok(Done::Listing(_))) && fds == 1, "{answer:?}");
+    let (answer, fds) = puppet.ask_broker(Op::List {
+        path: path("/"),
+        form: ipc::link::worker_broker::Form::Names,
+        hidden: true,
+        written: Blob::default(),
+    });
+    assert!(matches!(answer.outcome, Ok(Done::Listing { .. })) && fds == 1, "{answer:?}");
     assert!(puppet.write(b"x").is_err(), "a listing is sealed");
     for op in [Op::OpenRead(path("/")), Op::OpenWrite { path: path("/"), mode: WriteMode::Replace, umask: 0 }] {
         let (answer, fds) = puppet.ask_broker(op);

@@ -1,8 +1,14 @@
 //! Data connections: when 226 leaves, how many ports a session holds, who may connect (RFC 959 3.2 and 5.2, RFC 2577).
 
-use std::{fs, io::Read, net::TcpStream, thread, time::Duration};
+use std::{
+    fs,
+    io::{ErrorKind, Read},
+    net::TcpStream,
+    thread,
+    time::Duration,
+};
 
-use e2e::ftp;
+use e2e::{ftp, until};
 
 use crate::{daemon, sparse};
 
@@ -92,9 +98,58 @@ fn t06_a_session_holds_one_passive_port_however_often_it_asks() {
     for other in &mut others {
         assert_eq!(other.list("LIST"), [""; 0], "another session gets a port");
     }
-    if let Ok(mut stray) = TcpStream::connect(first) {
-        stray.set_read_timeout(Some(Duration::from_millis(200))).expect("setsockopt");
-        assert!(!matches!(stray.read(&mut [0; 1]), Ok(1)), "an earlier port serves nobody");
+    if let Ok(stray) = TcpStream::connect(first) {
+        gets_nothing(stray);
+    }
+}
+
+#[test]
+fn t06_an_old_passive_port_refuses_while_a_transfer_runs_on_the_new_one_and_after() {
+    if !e2e::root_or_skip("T06, an old port") {
+        return;
+    }
+    let mut site = e2e::Site::new();
+    site.passive = (18_110, 18_119);
+    let daemon = e2e::Daemon::start(site);
+    sparse(&daemon, "big", 64 << 20);
+    let mut client = daemon.login("alice");
+    let old = client.epsv();
+    let connection = ftp::data(TcpStream::connect(old).expect("connect"));
+    client.expect("RETR big", &[150, 125]);
+    // The worker may keep the port for the next transfer, but it serves nobody meanwhile.
+    if let Ok(stray) = TcpStream::connect(old) {
+        gets_nothing(stray);
+    }
+    assert_eq!(ftp::drain(connection).len(), 64 << 20);
+    client.expect_reply(&[226]);
+    let refuses = || TcpStream::connect(old).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused);
+    until("a port that nobody needs is closed", || refuses().then_some(()));
+    let connection = until("another port is told", || {
+        let new = client.epsv();
+        let connection = TcpStream::connect(new).expect("connect");
+        if new == old {
+            client.expect("LIST", &[150, 125]);
+            drop(ftp::drain(connection));
+            client.expect_reply(&[226]);
+            until("it is closed again", || refuses().then_some(()));
+            return None;
+        }
+        Some(ftp::data(connection))
+    });
+    client.expect("RETR big", &[150, 125]);
+    assert!(refuses(), "while the transfer runs");
+    assert_eq!(ftp::drain(connection).len(), 64 << 20);
+    client.expect_reply(&[226]);
+    assert!(refuses(), "after it");
+}
+
+/// Checks that a connection is closed without a byte, in good time.
+fn gets_nothing(mut stranger: TcpStream) {
+    stranger.set_read_timeout(Some(Duration::from_secs(10))).expect("setsockopt");
+    match stranger.read(&mut [0; 1]) {
+        Ok(0) => {}
+        Err(e) if e.kind() == ErrorKind::ConnectionReset => {}
+        other => panic!("a stranger's connection was not closed: {other:?}"),
     }
 }
 
@@ -104,13 +159,12 @@ fn t07_whoever_reaches_the_port_first_from_elsewhere_gets_and_gives_nothing() {
     daemon.put("alice", "f", b"for alice");
     let mut client = daemon.login("alice");
     let address = client.epsv();
-    let mut thief = ftp::connect_from("127.0.0.2", address);
+    let thief = ftp::connect_from("127.0.0.2", address);
     let connection = ftp::data(TcpStream::connect(address).expect("connect"));
     client.expect("RETR f", &[150, 125]);
     assert_eq!(ftp::drain(connection), b"for alice");
     client.expect_reply(&[226]);
-    let mut byte = [0; 1];
-    assert!(!matches!(thief.read(&mut byte), Ok(1)), "the thief got a byte");
+    gets_nothing(thief);
 
     let address = client.epsv();
     let mut thief = ftp::connect_from("127.0.0.2", address);
@@ -121,4 +175,5 @@ fn t07_whoever_reaches_the_port_first_from_elsewhere_gets_and_gives_nothing() {
     drop(connection);
     client.expect_reply(&[226]);
     assert_eq!(std::fs::read(daemon.home("alice", "g")).expect("read"), b"genuine");
+    gets_nothing(thief);
 }

@@ -1,8 +1,13 @@
 //! Listings: names taken literally, options, facts, empty and missing directories (RFC 959 4.1.3, RFC 3659 7).
 
-use std::{os::unix::fs::symlink, process::Command};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    process::Command,
+    time::{Duration, UNIX_EPOCH},
+};
 
-use crate::daemon;
+use crate::{daemon, daemon_with};
 
 #[test]
 fn t10_brackets_braces_and_stars_are_taken_literally() {
@@ -43,28 +48,54 @@ fn t11_options_are_no_path_and_the_path_behind_them_counts() {
     }
 }
 
+/// The facts in front of a name, in lower case.
+fn facts<'l>(lines: &'l [String], name: &str) -> Vec<String> {
+    let found: Vec<&'l str> = lines.iter().filter_map(|line| line.strip_suffix(&format!("; {name}"))).collect();
+    assert_eq!(found.len(), 1, "{name:?} once in {lines:?}");
+    found[0].split(';').map(str::to_lowercase).collect()
+}
+
 #[test]
 fn t12_facts_of_every_kind_of_entry() {
-    let Some(daemon) = daemon("T12") else { return };
-    daemon.put("alice", "file", b"123");
+    // Half an hour and more away from UTC, so that local time would show.
+    let Some(daemon) = daemon_with("T12", &["listing_time = \"Asia/Kolkata\""]) else { return };
+    let file = daemon.put("alice", "file", b"123");
     daemon.mkdir("alice", "dir");
     for (name, target) in [("to-file", "file"), ("to-dir", "dir"), ("dangling", "nowhere")] {
         symlink(target, daemon.home("alice", name)).expect("symlink");
     }
     let made = Command::new("mkfifo").arg(daemon.home("alice", "fifo")).status().expect("mkfifo");
     assert!(made.success());
+    let then = UNIX_EPOCH + Duration::from_secs(1_577_934_245);
+    fs::File::open(file).and_then(|file| file.set_modified(then)).expect("utimensat");
     let mut client = daemon.login("alice");
     let lines = client.list("MLSD");
-    for name in ["file", "dir", "to-file", "to-dir", "dangling", "fifo"] {
-        let found: Vec<&String> = lines.iter().filter(|l| l.split_once(' ').is_some_and(|(_, n)| n == name)).collect();
-        assert_eq!(found.len(), 1, "{name} in {lines:?}");
-        let (facts, _) = found[0].split_once(' ').expect("a space");
-        assert!(facts.ends_with(';'), "{facts}");
-        let kind = facts.split(';').find_map(|f| f.to_lowercase().strip_prefix("type=").map(str::to_owned));
-        let kind = kind.expect("a type");
-        assert!(["file", "dir"].contains(&kind.as_str()) || kind.starts_with("os."), "{name}: {kind}");
-        client.ask(format!("MLST {name}"));
+    // RFC 3659 7.5.1: cdir is the listed directory alone; 7.5.3: modify is in UTC.
+    assert_eq!(lines.iter().filter(|line| line.to_lowercase().contains("type=cdir")).count(), 1, "{lines:?}");
+    assert!(facts(&lines, ".").contains(&"type=cdir".to_owned()));
+    let kinds = [
+        ("file", "type=file"),
+        ("dir", "type=dir"),
+        ("to-file", "type=file"),
+        ("to-dir", "type=dir"),
+        ("dangling", "type=os."),
+        ("fifo", "type=os."),
+    ];
+    for (name, kind) in kinds {
+        let reply = client.expect(format!("MLST {name}"), &[250]);
+        let inner = reply.inner();
+        let [line] = &inner[..] else { panic!("{reply:?}") };
+        let line = line.strip_prefix(' ').expect("a space in front (RFC 3659 7.2)").to_owned();
+        for (lines, name) in [(&lines, name.to_owned()), (&vec![line], format!("/{name}"))] {
+            let facts = facts(lines, &name);
+            assert!(facts.iter().any(|fact| fact.starts_with(kind)), "{name}: {facts:?}");
+            if kind == "type=file" {
+                assert!(facts.contains(&"size=3".to_owned()), "{name}: {facts:?}");
+                assert!(facts.contains(&"modify=20200102030405".to_owned()), "{name}: {facts:?}");
+            }
+        }
     }
+    assert!(facts(&client.list("MLSD dir"), ".").contains(&"type=cdir".to_owned()));
     assert!(client.expect("FEAT", &[211]).inner().iter().any(|l| l.starts_with(" MLST ")));
     let reply = client.expect("OPTS MLST type;size;", &[200]);
     assert!(reply.text().to_lowercase().contains("type;size;"), "{reply:?}");
@@ -105,6 +136,10 @@ fn t13_empty_is_226_and_missing_is_not() {
         client.expect("CWD /e", &[250]);
         assert_eq!(client.list("NLST"), [""; 0]);
         assert_eq!(client.list("LIST"), [""; 0]);
+        let entries = client.list("MLSD");
+        assert!(entries.iter().all(|l| l.contains("type=cdir") || l.contains("type=pdir")), "{entries:?}");
+        assert_eq!(entries.iter().filter(|l| l.contains("type=cdir")).count(), 1, "{entries:?}");
+        assert!(client.expect("STAT .", &[212]).inner().is_empty());
     }
     client.in_step();
 }

@@ -2,33 +2,81 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::{
+        fs::{PermissionsExt, symlink},
+        process::CommandExt,
+    },
     path::Path,
+    process::Command,
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
 
+use e2e::{Daemon, ftp::Client};
+
 use crate::daemon;
+
+/// Makes a directory outside, with a file in it, that nothing but confinement keeps the account of alice from.
+fn open_to_all(daemon: &Daemon, directory: &Path) {
+    fs::create_dir(directory).expect("mkdir");
+    fs::write(directory.join("s"), b"secret").expect("write");
+    for (path, mode) in [(directory.to_path_buf(), 0o777), (directory.join("s"), 0o666)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
+    }
+    let uid = daemon.site.account("alice").uid;
+    let mut by_hand = Command::new("sh");
+    by_hand.args(["-ec", "cd \"$0\"; echo x >>s; printf secret >s; mkdir d; rmdir d"]).arg(directory);
+    assert!(by_hand.uid(uid).gid(uid).status().expect("sh").success(), "plain permissions let alice write");
+}
+
+/// Checks that nobody has touched it.
+fn untouched(directory: &Path) {
+    let names: Vec<_> = fs::read_dir(directory).expect("list").map(|entry| entry.expect("list").file_name()).collect();
+    assert_eq!(names, ["s"], "{directory:?}");
+    assert_eq!(fs::read(directory.join("s")).expect("read"), b"secret");
+}
+
+/// Tries every way to write at a path of a directory outside, which holds `s`.
+fn write_at(client: &mut Client, outside: &str) {
+    for verb in ["STOR", "APPE", "STOU"] {
+        client.store(format!("{verb} {outside}/s"), b"x");
+        client.store(format!("{verb} {outside}/new"), b"x");
+    }
+    for line in
+        ["MKD OUT/new", "DELE OUT/s", "MFMT 20200102030405 OUT/s", "SITE CHMOD 600 OUT/s", "SITE SYMLINK f OUT/l"]
+    {
+        client.ask(line.replace("OUT", outside));
+    }
+    client.stored("STOR mine", b"mine");
+    for (from, to) in
+        [("RNFR mine", "RNTO OUT/new"), ("SITE CPFR mine", "SITE CPTO OUT/new"), ("RNFR OUT/s", "RNTO got")]
+    {
+        if client.ask(from.replace("OUT", outside)).code == 350 {
+            client.ask(to.replace("OUT", outside));
+        }
+    }
+    client.in_step();
+}
 
 #[test]
 fn t18_the_root_is_its_own_parent_and_a_sibling_is_never_reached() {
     let Some(daemon) = daemon("T18") else { return };
     let sibling = daemon.site.dir.join("homes").join("alice-private");
-    fs::create_dir(&sibling).expect("mkdir");
-    fs::write(sibling.join("s"), b"secret").expect("write");
+    open_to_all(&daemon, &sibling);
     let mut client = daemon.login("alice");
     for line in ["CWD ..", "CWD ../../..", "CWD \\..", "CWD /../.."] {
         client.ask(line);
         assert_eq!(client.pwd(), b"/", "{line}");
     }
-    for path in ["../alice-private/s", "/../alice-private/s", "..//..//alice-private//s", "/./../alice-private/s"] {
-        assert!(client.try_fetch(format!("RETR {path}")).is_err(), "{path}");
-        client.store(format!("STOR {path}"), b"x");
-        client.refused(format!("SIZE {path}"));
+    client.expect("CWD /", &[250]);
+    for path in ["../alice-private", "/../alice-private", "..//..//alice-private/", "/./../alice-private"] {
+        assert!(client.try_fetch(format!("RETR {path}/s")).is_err(), "{path}");
+        client.refused(format!("SIZE {path}/s"));
+        write_at(&mut client, path);
+        untouched(&sibling);
     }
     client.store("STOR ..//..//x", b"x");
     assert!(!client.list("LIST ..").iter().any(|l| l.contains("alice-private")));
-    assert_eq!(fs::read(sibling.join("s")).expect("read"), b"secret");
     assert!(!daemon.site.dir.join("x").exists() && !daemon.site.dir.join("homes/x").exists());
 }
 
@@ -38,23 +86,29 @@ fn t19_links_in_the_middle_of_a_path_lead_nowhere_outside() {
     daemon.mkdir("alice", "data");
     daemon.put("alice", "data/f", b"inside");
     let home = daemon.site.account("alice").home.clone();
-    for (name, target) in [("out", "/etc"), ("in", "./data"), ("up", "../.."), ("abs", "/data")] {
+    let outside = daemon.site.dir.join("outside");
+    open_to_all(&daemon, &outside);
+    let outside_path = outside.to_str().expect("UTF-8");
+    for (name, target) in [("out", outside_path), ("etc", "/etc"), ("in", "./data"), ("up", "../.."), ("abs", "/data")]
+    {
         symlink(target, home.join(name)).expect("symlink");
     }
     let mut client = daemon.login("alice");
-    assert!(client.try_fetch("RETR out/passwd").is_err());
-    assert!(!client.ask("CWD out").is(2) || client.list("NLST").is_empty());
-    client.expect("CWD /", &[250]);
-    client.store("STOR out/caisson-e2e", b"x");
-    client.ask("MKD up/caisson-e2e");
-    assert_eq!(client.expect("RNFR in/f", &[350]).code, 350);
+    assert!(client.try_fetch("RETR etc/passwd").is_err());
+    for path in ["out", "up/outside", "in/../up/outside", "up/up/outside"] {
+        assert!(client.try_fetch(format!("RETR {path}/s")).is_err(), "{path}");
+        assert!(!client.ask(format!("CWD {path}")).is(2) || client.list("NLST").is_empty());
+        client.expect("CWD /", &[250]);
+        write_at(&mut client, path);
+        untouched(&outside);
+    }
+    client.expect("RNFR in/f", &[350]);
     client.refused("RNTO out/f");
+    untouched(&outside);
     assert_eq!(client.fetch("RETR in/f"), b"inside");
     if let Ok(bytes) = client.try_fetch("RETR abs/f") {
         assert_eq!(bytes, b"inside");
     }
-    assert!(!Path::new("/etc/caisson-e2e").exists() && !Path::new("/etc/f").exists());
-    assert!(!daemon.site.dir.join("caisson-e2e").exists());
 }
 
 #[test]

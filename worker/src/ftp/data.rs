@@ -85,11 +85,15 @@ pub enum Work {
         from: u64,
         /// Behind the last byte.
         to: u64,
+        /// What the file is on.
+        device: u64,
     },
     /// Copy so many bytes from the first descriptor to the second.
     Copy {
         /// The size of the source when it was opened.
         bytes: u64,
+        /// What the two are on.
+        devices: (u64, u64),
     },
 }
 

@@ -1,6 +1,7 @@
 //! Replies to bytes (RFC 959 4.2), and the code of every refusal in one function.
 //!
-//! A name in a reply never brings a raw CR, LF or NUL along, and its IAC is doubled (RFC 854).
+//! A name in a reply never brings a raw CR, LF or NUL along, and its IAC is doubled (RFC 854). Where it is only for people
+//! to read, its other control bytes but tab are shown as `?` as well; where clients send it back, they must be kept.
 
 use std::fmt::{self, Write as _};
 
@@ -24,9 +25,11 @@ pub struct Out {
 pub enum Part<'a> {
     /// Our own words.
     Text(&'a str),
-    /// A name or path.
-    Name(&'a [u8]),
-    /// A name or path in quotes, quotes in it doubled (RFC 959 appendix II).
+    /// A name or path that is only shown.
+    Shown(&'a [u8]),
+    /// A path that clients send back (150 of STOU).
+    Path(&'a [u8]),
+    /// A path that clients send back (257), in quotes, quotes in it doubled (RFC 959 appendix II).
     Quoted(&'a [u8]),
 }
 
@@ -51,7 +54,8 @@ impl Out {
         for part in parts {
             match *part {
                 Part::Text(text) => self.bytes.extend_from_slice(text.as_bytes()),
-                Part::Name(name) => self.name(name),
+                Part::Shown(name) => self.shown(name),
+                Part::Path(path) => self.path(path),
                 Part::Quoted(name) => self.quoted(name),
             }
         }
@@ -68,7 +72,14 @@ impl Out {
     /// A line inside of a reply of several lines: begins with one space, so that it is never taken for the last one.
     pub fn inner(&mut self, text: &[u8]) {
         self.bytes.push(b' ');
-        self.name(text);
+        self.shown(text);
+        self.end();
+    }
+
+    /// The same for facts about a path, which clients send back (MLST).
+    pub fn inner_facts(&mut self, facts: &[u8]) {
+        self.bytes.push(b' ');
+        self.path(facts);
         self.end();
     }
 
@@ -84,7 +95,7 @@ impl Out {
                 (false, true) => {}
             }
             first = false;
-            self.name(line);
+            self.path(line);
             self.end();
         }
     }
@@ -127,8 +138,16 @@ impl Out {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    fn name(&mut self, name: &[u8]) {
-        for &byte in name {
+    fn shown(&mut self, name: &[u8]) {
+        let start = self.bytes.len();
+        self.path(name);
+        for byte in self.bytes.iter_mut().skip(start).filter(|b| b.is_ascii_control() && **b != b'\t') {
+            *byte = b'?';
+        }
+    }
+
+    fn path(&mut self, path: &[u8]) {
+        for &byte in path {
             match byte {
                 b'\r' | b'\n' | 0 => self.bytes.push(b'?'),
                 0xff => self.bytes.extend_from_slice(&[0xff, 0xff]),
@@ -140,7 +159,7 @@ impl Out {
     fn quoted(&mut self, name: &[u8]) {
         self.bytes.push(b'"');
         for piece in name.split_inclusive(|&b| b == b'"') {
-            self.name(piece);
+            self.path(piece);
             if piece.last() == Some(&b'"') {
                 self.bytes.push(b'"');
             }
@@ -185,6 +204,20 @@ mod tests {
         let mut out = Out::default();
         out.reply_parts(257, &[Part::Quoted(b"/a\"b\r\n230 hi\xff"), Part::Text(" created.")]);
         assert_eq!(out.bytes, b"257 \"/a\"\"b??230 hi\xff\xff\" created.\r\n");
+    }
+
+    #[test]
+    fn control_bytes_are_kept_only_where_clients_send_them_back() {
+        let mut out = Out::default();
+        let name = b"\x1b[2Ja\x07\tb\x7f\r\0\xff\x9b";
+        out.reply_parts(213, &[Part::Shown(name)]);
+        out.inner(name);
+        assert_eq!(out.bytes, b"213 ?[2Ja?\tb???\xff\xff\x9b\r\n ?[2Ja?\tb???\xff\xff\x9b\r\n");
+        out.bytes.clear();
+        out.reply_parts(150, &[Part::Path(name)]);
+        out.inner_facts(name);
+        let kept = b"\x1b[2Ja\x07\tb\x7f??\xff\xff\x9b\r\n";
+        assert_eq!(out.bytes, [b"150 ", &kept[..], b" ", kept].concat());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use ipc::{
         settings::FtpSettings,
         worker_broker::{Attrs, Done, Kind, Op, Opened, Storage, Why},
     },
-    types::{Blob, BrokerId, Port, SessionId},
+    types::{Blob, BrokerId, Port, SessionId, VirtPath},
 };
 
 use super::{
@@ -118,19 +118,19 @@ fn answer(op: &Op) -> Result<Done, Why> {
     let stat = Done::Stat(Attrs { kind: Kind::File, size: 5, modified: 0, mode: 0o644 });
     Ok(match op {
         Op::OpenRead(_) => {
-            Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::Memory, staged: None })
+            Done::Opened(Opened { size: 5, created: false, chosen: None, storage: Storage::MEMORY, staged: None })
         }
         Op::OpenWrite { .. } => Done::Opened(Opened {
             size: 0,
             created: true,
-            name: Some(Blob::cut(b"x\r\n")),
-            storage: Storage::Memory,
+            chosen: VirtPath::root().join(b"x\r\n").ok(),
+            storage: Storage::MEMORY,
             staged: None,
         }),
         Op::Stat(_) | Op::SetModified(..) | Op::SetFacts { .. } | Op::SetTimes { .. } => stat,
         Op::Space(_) => Done::Space(1 << 40),
-        Op::Copy { .. } => Done::Copying(5),
-        Op::List { .. } => Done::Listing(5),
+        Op::Copy { .. } => Done::Copying { bytes: 5, devices: (1, 2) },
+        Op::List { .. } => Done::Listing { bytes: 5, directory: true },
         Op::Facts { .. } => Done::Line(Blob::cut(b"type=file; \r\n230 x")),
         Op::RemoveDir(_) => return Err(Why::NotEmpty),
         Op::ChangeDir(_)
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn replies_of_several_lines_are_closed_by_their_own_code_only() {
         for (line, code) in [
-            ("STAT .", "213"),
+            ("STAT .", "212"),
             ("STAT", "211"),
             ("HELP", "214"),
             ("MLST", "250"),
@@ -352,11 +352,11 @@ mod tests {
         assert_eq!(
             under(Require::No, said),
             [
-                "503 ", "503 ", "533 ", "504 ", "504 ", "234 ", "503 ", "503 ", "501 ", "200 ", "536 ", "536 ", "504 ",
+                "503 ", "503 ", "533 ", "504 ", "501 ", "234 ", "503 ", "503 ", "501 ", "200 ", "536 ", "536 ", "504 ",
                 "200 ", "200 ", "534 ", "502 ", "331 ", "230 ", "503 "
             ]
         );
-        assert_eq!(codes("AUTH TLS\r\nPBSZ 0\r\nPROT P\r\nCCC\r\n"), ["502 ", "503 ", "503 ", "533 "]);
+        assert_eq!(codes("AUTH TLS\r\nPBSZ 0\r\nPROT P\r\nCCC\r\n"), ["504 ", "503 ", "503 ", "533 "]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Orders of the conversation to the loop's means.
 
-use ipc::types::UserName;
+use ipc::types::{BrokerId, UserName};
 use rustix::io::pread;
 
 use super::{Errno, Event, Hub, Login, Place, Session};
@@ -137,7 +137,7 @@ impl Session {
             (Some(file), Some(mut conduit)) => {
                 // The client reads or sends when it has our 150: no waiting for what is done next.
                 self.flush(hub);
-                let transfer = Transfer::new(file, order, stream, &hub.tools).wary(self.is_secured());
+                let transfer = Transfer::new(file, order, stream, self.broker(hub), &hub.tools).wary(self.is_secured());
                 let staged = hub.staged.take();
                 let turn = conduit.begin(transfer, staged, place, hub);
                 self.conduit = Some(conduit);
@@ -149,9 +149,18 @@ impl Session {
         self.after(turn, hub)
     }
 
+    /// The broker that has opened its files. When that is gone, or without a login, it is nobody's.
+    fn broker(&self, hub: &Hub) -> BrokerId {
+        match self.login {
+            Login::Granted(_, place) => hub.brokers.id(place).unwrap_or(BrokerId(u32::MAX)),
+            _ => BrokerId(u32::MAX),
+        }
+    }
+
     /// Takes the files of a sum or a copy, and has a helper begin.
     fn begin_work(&mut self, work: Work, hub: &mut Hub) -> Option<Event<'static>> {
-        match self.file.take().and_then(|file| Job::new(work, file, self.second.take())) {
+        let broker = self.broker(hub);
+        match self.file.take().and_then(|file| Job::new(work, file, self.second.take(), broker)) {
             Some(job) => self.work_on(Box::new(job), hub),
             // A broker that answers without descriptors breaks its contract, which `ipc` has checked.
             None => Some(Event::Worked(Err(How::File(Errno::BADF.raw_os_error())))),

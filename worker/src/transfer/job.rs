@@ -4,6 +4,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use ipc::types::BrokerId;
 use md5::Md5;
 use rustix::{fs::copy_file_range, io::Errno};
 use sha1::Sha1;
@@ -13,7 +14,10 @@ use super::{
     Tools,
     pooled::{read_at, write_all},
 };
-use crate::ftp::data::{Algorithm, How, Work};
+use crate::{
+    ftp::data::{Algorithm, How, Work},
+    helpers::{Files, Lane, On},
+};
 
 /// Bytes summed or copied in one turn.
 const SHARE: usize = 1 << 20;
@@ -29,14 +33,26 @@ pub enum Job {
 }
 
 impl Job {
-    /// Takes the files; `None` when there is one too few.
-    pub fn new(work: Work, file: OwnedFd, second: Option<OwnedFd>) -> Option<Self> {
+    /// Takes the files, which were opened by this broker; `None` when there is one too few.
+    pub fn new(work: Work, file: OwnedFd, second: Option<OwnedFd>, broker: BrokerId) -> Option<Self> {
         Some(match work {
-            Work::Sum { algorithm, from, to } => {
-                Job::Sum(Sum { file, state: State::new(algorithm), start: from, from, to })
+            Work::Sum { algorithm, from, to, device } => {
+                let lane = Lane { broker, on: On::One(device) };
+                Job::Sum(Sum { file, lane, state: State::new(algorithm), start: from, from, to })
             }
-            Work::Copy { bytes } => Job::Copy(Copy { file, into: second?, from: 0, to: bytes, by_hand: false }),
+            Work::Copy { bytes, devices: (one, other) } => {
+                let lane = Lane { broker, on: On::both(one, other) };
+                Job::Copy(Copy { file, into: second?, lane, from: 0, to: bytes, by_hand: false })
+            }
         })
+    }
+
+    /// Where its shares wait for a helper.
+    pub fn lane(&self) -> Lane {
+        match self {
+            Job::Sum(sum) => sum.lane,
+            Job::Copy(copy) => copy.lane,
+        }
     }
 
     /// Bytes done so far.
@@ -61,12 +77,14 @@ impl Job {
         }
     }
 
-    /// The files.
-    pub fn into_files(self) -> Vec<OwnedFd> {
-        match self {
+    /// The files, for a helper to close.
+    pub fn into_files(self) -> Files {
+        let lane = self.lane();
+        let files = match self {
             Job::Sum(sum) => vec![sum.file],
             Job::Copy(copy) => vec![copy.file, copy.into],
-        }
+        };
+        Files { lane, files }
     }
 }
 
@@ -74,6 +92,7 @@ impl Job {
 #[derive(Debug)]
 pub struct Sum {
     file: OwnedFd,
+    lane: Lane,
     state: State,
     start: u64,
     from: u64,
@@ -156,6 +175,7 @@ impl Default for State {
 pub struct Copy {
     file: OwnedFd,
     into: OwnedFd,
+    lane: Lane,
     from: u64,
     to: u64,
     /// The kernel cannot do it between these two files.

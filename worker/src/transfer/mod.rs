@@ -32,7 +32,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::link::{settings::FtpSettings, worker_broker::Storage};
+use ipc::{
+    link::{
+        settings::FtpSettings,
+        worker_broker::{Medium, Storage},
+    },
+    types::BrokerId,
+};
 use rustix::{
     fs::{Advice, fadvise, ftruncate},
     io::{Errno, ReadWriteFlags, preadv2},
@@ -40,7 +46,7 @@ use rustix::{
 
 use crate::{
     ftp::data::{How, Move},
-    helpers::THREADS,
+    helpers::{Files, Lane, On, THREADS},
     tls::{Outgoing, Stream, stream::Flow},
 };
 
@@ -180,6 +186,8 @@ pub struct Transfer {
     /// Whether bytes come from the client.
     receives: bool,
     storage: Storage,
+    /// Who opened the file.
+    broker: BrokerId,
     /// A helper is to see it to the disk.
     sync: bool,
     /// Where the file is to be cut before anything is written.
@@ -191,8 +199,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Takes the file; under TLS, the `stream` of the data connection that is to come.
-    pub fn new(file: OwnedFd, order: Move, stream: Option<Box<Stream>>, tools: &Tools) -> Self {
+    /// Takes the file, which was opened by this broker; under TLS, the `stream` of the data connection that is to come.
+    pub fn new(file: OwnedFd, order: Move, stream: Option<Box<Stream>>, broker: BrokerId, tools: &Tools) -> Self {
         let (way, receives, storage, sync, cut) = match order {
             Move::Send { from, to, text, storage } => {
                 let way = match (stream, text, tools.sendfile) {
@@ -213,7 +221,7 @@ impl Transfer {
                 (way, true, storage, sync, cut)
             }
         };
-        Transfer { file, way, moved: 0, receives, storage, sync, cut, wary: false, ended: false }
+        Transfer { file, way, moved: 0, receives, storage, broker, sync, cut, wary: false, ended: false }
     }
 
     /// The client has TLS on its control connection and not on this one: a handshake is no file.
@@ -248,12 +256,22 @@ impl Transfer {
         self.file
     }
 
+    /// The file, for a helper to close.
+    pub fn into_files(self) -> Files {
+        Files { lane: self.lane(), files: vec![self.file] }
+    }
+
+    /// Where its turns wait for a helper.
+    pub fn lane(&self) -> Lane {
+        Lane { broker: self.broker, on: On::One(self.storage.device) }
+    }
+
     /// Whether closing the file may take its time.
     pub fn closes_slowly(&self) -> bool {
-        match self.storage {
-            Storage::Memory => false,
-            Storage::Disk { .. } => self.receives && self.moved > INLINE as u64,
-            Storage::Remote => true,
+        match self.storage.medium {
+            Medium::Memory => false,
+            Medium::Disk { .. } => self.receives && self.moved > INLINE as u64,
+            Medium::Remote => true,
         }
     }
 
@@ -273,7 +291,7 @@ impl Transfer {
                 Err(errno) => return Step::Peer(errno),
             }
         }
-        if self.cut.is_some() && self.storage != Storage::Memory {
+        if self.cut.is_some() && self.storage.medium != Medium::Memory {
             return Step::Cold;
         }
         if let Err(errno) = self.cut() {
@@ -300,11 +318,11 @@ impl Transfer {
         let mut left = share;
         while left > 0 {
             let before = self.moved;
-            let step = match (self.storage, self.receives) {
-                (Storage::Memory, _) => return self.walk(data, tools, left, u64::MAX),
-                (Storage::Remote, _) => return Step::Cold,
-                (Storage::Disk { .. }, true) => return self.take_little(data, tools, left),
-                (Storage::Disk { cached }, false) => match self.at_hand(cached) {
+            let step = match (self.storage.medium, self.receives) {
+                (Medium::Memory, _) => return self.walk(data, tools, left, u64::MAX),
+                (Medium::Remote, _) => return Step::Cold,
+                (Medium::Disk { .. }, true) => return self.take_little(data, tools, left),
+                (Medium::Disk { cached }, false) => match self.at_hand(cached) {
                     Some(until) => self.walk(data, tools, left, until),
                     None => return Step::Cold,
                 },
@@ -340,11 +358,11 @@ impl Transfer {
 
     /// In pieces, for whoever gives up must not wait long.
     fn step_waiting(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, given_up: &AtomicBool) -> Step {
-        let mut left = match self.storage {
-            Storage::Memory | Storage::Disk { .. } => HELPER_SHARE.0,
-            Storage::Remote => HELPER_SHARE.1,
+        let mut left = match self.storage.medium {
+            Medium::Memory | Medium::Disk { .. } => HELPER_SHARE.0,
+            Medium::Remote => HELPER_SHARE.1,
         };
-        if let (Storage::Disk { .. }, Some((from, _))) = (self.storage, self.way.reads()) {
+        if let (Medium::Disk { .. }, Some((from, _))) = (self.storage.medium, self.way.reads()) {
             // So that the disk has all of it to do at once. It is a hint.
             let _ = fadvise(&self.file, from, std::num::NonZeroU64::new(2 * AHEAD), Advice::WillNeed);
         }
@@ -382,7 +400,7 @@ impl Transfer {
         let (from, to) = self.way.reads()?;
         let mut until = if self.moved == 0 { cached } else { 0 };
         // That word was about the moment the file was opened.
-        self.storage = Storage::Disk { cached: 0 };
+        self.storage.medium = Medium::Disk { cached: 0 };
         until = until.max(from);
         while until < to && until < from.saturating_add(AHEAD) {
             match rustix::io::retry_on_intr(|| {
@@ -392,7 +410,7 @@ impl Transfer {
                 Ok(_) => until = (until / PROBE + 1) * PROBE,
                 Err(Errno::AGAIN) => break,
                 Err(_) => {
-                    self.storage = Storage::Remote;
+                    self.storage.medium = Medium::Remote;
                     return None;
                 }
             }

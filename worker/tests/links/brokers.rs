@@ -16,7 +16,7 @@ use ipc::{
 use crate::harness::{World, answer, file, receive};
 
 const OPENED: Done =
-    Done::Opened(Opened { size: 0, created: true, name: None, storage: Storage::Memory, staged: None });
+    Done::Opened(Opened { size: 0, created: true, chosen: None, storage: Storage::MEMORY, staged: None });
 
 #[test]
 fn an_answer_to_no_question_ends_that_brokers_sessions_only() {
@@ -153,7 +153,7 @@ fn a_file_that_shrinks_while_it_is_sent_is_not_called_complete() {
         let mut data = client.dial(&port);
         client.send("RETR f");
         let opened =
-            Done::Opened(Opened { size: 10, created: false, name: None, storage: Storage::Memory, staged: None });
+            Done::Opened(Opened { size: 10, created: false, chosen: None, storage: Storage::MEMORY, staged: None });
         answer(&mut broker, Ok(opened), &[&file(b"short")]);
         assert!(client.reply().starts_with("150 "));
         let mut got = String::new();
@@ -176,8 +176,8 @@ fn text_is_converted_both_ways_whatever_the_pieces() {
     let opened = Done::Opened(Opened {
         size: lines.len() as u64,
         created: false,
-        name: None,
-        storage: Storage::Memory,
+        chosen: None,
+        storage: Storage::MEMORY,
         staged: None,
     });
     answer(&mut broker, Ok(opened), &[&file(lines.as_bytes())]);

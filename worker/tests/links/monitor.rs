@@ -27,7 +27,7 @@ fn one_passive_socket_serves_one_transfer_after_the_other() {
         client.send("RETR f");
         answer(
             &mut broker,
-            Ok(Done::Opened(Opened { size: 5, created: false, name: None, storage: Storage::Memory, staged: None })),
+            Ok(Done::Opened(Opened { size: 5, created: false, chosen: None, storage: Storage::MEMORY, staged: None })),
             &[&file(b"hello")],
         );
         assert!(client.reply().starts_with("150 "));
@@ -49,7 +49,7 @@ fn who_connected_before_the_port_was_told_again_is_dropped() {
     assert_eq!(client.told("EPSV"), port);
     let mut data = client.dial(&port);
     client.send("NLST");
-    answer(&mut broker, Ok(Done::Listing(3)), &[&file(b"f\r\n")]);
+    answer(&mut broker, Ok(Done::Listing { bytes: 3, directory: true }), &[&file(b"f\r\n")]);
     let (mut got, mut nothing) = (String::new(), String::new());
     data.read_to_string(&mut got).unwrap();
     assert_eq!(got, "f\r\n");
@@ -84,7 +84,7 @@ fn active_mode_hands_the_control_connection_itself_to_the_monitor() {
         assert!(std::net::SocketAddr::try_from(peer.unwrap()).unwrap().ip().is_loopback());
         answer(
             &mut broker,
-            Ok(Done::Opened(Opened { size: 2, created: false, name: None, storage: Storage::Memory, staged: None })),
+            Ok(Done::Opened(Opened { size: 2, created: false, chosen: None, storage: Storage::MEMORY, staged: None })),
             &[&file(b"hi")],
         );
         assert!(client.reply().starts_with("150 "));

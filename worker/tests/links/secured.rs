@@ -17,7 +17,7 @@ use ipc::{
         monitor_worker::ToWorker,
         settings::{FtpSettings, Require, Resumption, Tls, pack},
         worker_authd::ToAuthd,
-        worker_broker::{Attrs, BrokerEnd, Done, Kind, Op, Opened, Storage, WriteMode},
+        worker_broker::{Attrs, BrokerEnd, Done, Kind, Medium, Op, Opened, Storage, WriteMode},
     },
     types::BrokerId,
 };
@@ -73,7 +73,7 @@ fn port(world: &mut World, client: &mut Client) -> TcpStream {
 }
 
 fn opened(size: usize, storage: Storage) -> Result<Done, ipc::link::worker_broker::Why> {
-    Ok(Done::Opened(Opened { size: size as u64, created: false, name: None, storage, staged: None }))
+    Ok(Done::Opened(Opened { size: size as u64, created: false, chosen: None, storage, staged: None }))
 }
 
 fn content(of: &OwnedFd) -> Vec<u8> {
@@ -123,16 +123,20 @@ fn many_data_connections_in_a_row_are_all_resumed_though_each_ticket_is_used_onc
             let wire = wire(&config, data.take().unwrap_or_else(|| client.data()));
             let bytes = bytes(turn * 30_000);
             match turn % 3 {
-                0 => assert!(fetch(&mut client, &mut broker, wire, &bytes, Storage::Memory) == bytes),
+                0 => assert!(fetch(&mut client, &mut broker, wire, &bytes, Storage::MEMORY) == bytes),
                 1 => {
-                    let kept = store(&mut client, &mut broker, wire, &bytes, Storage::Memory);
+                    let kept = store(&mut client, &mut broker, wire, &bytes, Storage::MEMORY);
                     assert_eq!(client.reply(), "226 Transfer complete.");
                     assert!(content(&kept) == bytes);
                     continue;
                 }
                 _ => {
                     client.send("LIST");
-                    answer(&mut broker, Ok(Done::Listing(bytes.len() as u64)), &[&file(&bytes)]);
+                    answer(
+                        &mut broker,
+                        Ok(Done::Listing { bytes: bytes.len() as u64, directory: true }),
+                        &[&file(&bytes)],
+                    );
                     assert!(client.reply().starts_with("150 "));
                     let (mut wire, mut got) = (wire, Vec::new());
                     wire.read_to_end(&mut got).unwrap();
@@ -153,7 +157,7 @@ fn a_data_connection_with_another_sessions_ticket_gets_no_byte_and_the_right_one
         let (mut client, mut broker) = protected(&mut world, &ours, 2);
         let data = port(&mut world, &mut client);
         client.send("RETR f");
-        answer(&mut broker, opened(6, Storage::Memory), &[&file(b"secret")]);
+        answer(&mut broker, opened(6, Storage::MEMORY), &[&file(b"secret")]);
         assert!(client.reply().starts_with("150 "));
         let mut got = Vec::new();
         let _ = wire(&theirs, data).read_to_end(&mut got);
@@ -162,7 +166,7 @@ fn a_data_connection_with_another_sessions_ticket_gets_no_byte_and_the_right_one
             "522 No TLS on the data connection: it does not resume the TLS session of the control connection.";
         assert_eq!(client.reply(), refused);
         let data = wire(&ours, client.data());
-        assert_eq!(fetch(&mut client, &mut broker, data, b"secret", Storage::Memory), b"secret");
+        assert_eq!(fetch(&mut client, &mut broker, data, b"secret", Storage::MEMORY), b"secret");
         assert_eq!(client.reply(), "226 Transfer complete.");
     }
 }
@@ -173,7 +177,7 @@ fn where_resumption_is_not_required_a_client_without_tickets_is_served() {
         let mut world = world(Tls { resumption, ..Tls::default() });
         let (mut client, mut broker) = protected(&mut world, &keys::trusting(&BOTH), 1);
         let data = wire(&keys::trusting(&BOTH), port(&mut world, &mut client));
-        assert_eq!(fetch(&mut client, &mut broker, data, b"text", Storage::Memory), b"text");
+        assert_eq!(fetch(&mut client, &mut broker, data, b"text", Storage::MEMORY), b"text");
         assert_eq!(client.reply(), "226 Transfer complete.");
     }
 }
@@ -186,7 +190,7 @@ fn an_upload_that_ends_without_close_notify_is_not_complete() {
     for resets in [false, true, false] {
         let mut data = wire(&config, data.take().unwrap_or_else(|| client.data()));
         client.send("STOR cut.bin");
-        answer(&mut broker, opened(0, Storage::Memory), &[&file(b"")]);
+        answer(&mut broker, opened(0, Storage::MEMORY), &[&file(b"")]);
         assert!(client.reply().starts_with("150 "));
         data.write_all(&[1; 100_000]).unwrap();
         data.flush().unwrap();
@@ -211,7 +215,7 @@ fn uploads_of_a_client_that_never_reads_lose_nothing() {
             let mut data = wire(&config, data.take().unwrap_or_else(|| client.data()));
             client.send("STOR f");
             let kept = file(b"");
-            answer(&mut broker, opened(0, Storage::Memory), &[&kept]);
+            answer(&mut broker, opened(0, Storage::MEMORY), &[&kept]);
             assert!(client.reply().starts_with("150 "));
             data.conn.complete_io(&mut data.sock).unwrap();
             data.write_all(&bytes(size)).unwrap();
@@ -232,7 +236,7 @@ fn the_final_reply_comes_behind_the_end_of_the_data() {
     let bytes = bytes(60_000);
     let mut data = wire(&config, port(&mut world, &mut client));
     client.send("RETR f");
-    answer(&mut broker, opened(bytes.len(), Storage::Memory), &[&file(&bytes)]);
+    answer(&mut broker, opened(bytes.len(), Storage::MEMORY), &[&file(&bytes)]);
     assert!(client.reply().starts_with("150 "));
     data.flush().unwrap();
     data.read_exact(&mut [0; 1]).unwrap();
@@ -248,7 +252,11 @@ fn every_kind_of_storage_and_type_a_keep_every_byte() {
     let (mut world, config) = (world(required()), keys::trusting(&BOTH));
     let (mut client, mut broker) = protected(&mut world, &config, 1);
     let mut data = Some(port(&mut world, &mut client));
-    for storage in [Storage::Memory, Storage::Disk { cached: 0 }, Storage::Remote] {
+    for storage in [
+        Storage::MEMORY,
+        Storage { device: 1, medium: Medium::Disk { cached: 0 } },
+        Storage { device: 2, medium: Medium::Remote },
+    ] {
         client.told("TYPE I");
         let bytes = bytes(9_000_000);
         let one = wire(&config, data.take().unwrap_or_else(|| client.data()));
@@ -278,7 +286,7 @@ fn a_client_in_clear_where_prot_p_was_said_is_told_so_and_may_go_on() {
     let mut data = port(&mut world, &mut client);
     client.send("STOR f");
     let kept = file(b"");
-    answer(&mut broker, opened(0, Storage::Memory), &[&kept]);
+    answer(&mut broker, opened(0, Storage::MEMORY), &[&kept]);
     assert!(client.reply().starts_with("150 "));
     data.write_all(b"in clear, in clear, in clear").unwrap();
     assert_eq!(client.reply(), "522 No TLS on the data connection: the client does not speak TLS.");
@@ -286,7 +294,7 @@ fn a_client_in_clear_where_prot_p_was_said_is_told_so_and_may_go_on() {
     assert!(client.told("PROT C").starts_with("200 "));
     let mut data = client.data();
     client.send("RETR f");
-    answer(&mut broker, opened(2, Storage::Memory), &[&file(b"hi")]);
+    answer(&mut broker, opened(2, Storage::MEMORY), &[&file(b"hi")]);
     assert!(client.reply().starts_with("150 "));
     let mut got = String::new();
     data.read_to_string(&mut got).unwrap();
@@ -304,7 +312,7 @@ fn a_client_under_tls_where_prot_c_was_said_is_told_so_and_others_are_not() {
         let data = data.take().unwrap_or_else(|| client.data());
         client.send("STOR f");
         let kept = file(b"");
-        answer(&mut broker, opened(0, Storage::Memory), &[&kept]);
+        answer(&mut broker, opened(0, Storage::MEMORY), &[&kept]);
         assert!(client.reply().starts_with("150 "));
         write(data);
         (client.reply(), content(&kept))
@@ -320,7 +328,11 @@ fn a_client_under_tls_where_prot_c_was_said_is_told_so_and_others_are_not() {
 
 #[test]
 fn a_file_is_not_touched_before_the_handshake_is_over_and_cut_then() {
-    for storage in [Storage::Memory, Storage::Disk { cached: 0 }, Storage::Remote] {
+    for storage in [
+        Storage::MEMORY,
+        Storage { device: 1, medium: Medium::Disk { cached: 0 } },
+        Storage { device: 2, medium: Medium::Remote },
+    ] {
         let (mut world, ours, stranger) = (world(required()), keys::trusting(&BOTH), keys::trusting(&BOTH));
         let (mut client, mut broker) = protected(&mut world, &ours, 1);
         let kept = file(b"what was there");
@@ -418,7 +430,7 @@ fn handshakes_that_nobody_finishes_are_ended_in_seconds_and_delay_nobody() {
     half.write(b"\x16\x03\x01\x02");
     let silent = port(&mut world, &mut client);
     client.send("RETR f");
-    answer(&mut broker, opened(2, Storage::Memory), &[&file(b"hi")]);
+    answer(&mut broker, opened(2, Storage::MEMORY), &[&file(b"hi")]);
     assert!(client.reply().starts_with("150 "));
     let mut other = world.client();
     assert!(other.told("NOOP").starts_with("200 "));
@@ -430,7 +442,7 @@ fn handshakes_that_nobody_finishes_are_ended_in_seconds_and_delay_nobody() {
     drop(silent);
     // The passive socket of before has gone back meanwhile.
     let data = wire(&config, port(&mut world, &mut client));
-    assert_eq!(fetch(&mut client, &mut broker, data, b"hi", Storage::Memory), b"hi");
+    assert_eq!(fetch(&mut client, &mut broker, data, b"hi", Storage::MEMORY), b"hi");
 }
 
 #[test]
@@ -477,7 +489,7 @@ fn an_abort_under_tls_cuts_the_transfer() {
     let (mut client, mut broker) = protected(&mut world, &config, 1);
     let mut data = wire(&config, port(&mut world, &mut client));
     client.send("STOR f");
-    answer(&mut broker, opened(0, Storage::Memory), &[&file(b"")]);
+    answer(&mut broker, opened(0, Storage::MEMORY), &[&file(b"")]);
     assert!(client.reply().starts_with("150 "));
     data.write_all(&[1; 1000]).unwrap();
     data.flush().unwrap();
@@ -487,7 +499,7 @@ fn an_abort_under_tls_cuts_the_transfer() {
     let ask = |op: &Op| matches!(op, Op::OpenRead(_));
     let data = wire(&config, client.data());
     client.send("RETR f");
-    assert!(ask(&answer(&mut broker, opened(2, Storage::Memory), &[&file(b"hi")]).op));
+    assert!(ask(&answer(&mut broker, opened(2, Storage::MEMORY), &[&file(b"hi")]).op));
     let (mut data, mut got) = (data, String::new());
     assert!(client.reply().starts_with("150 "));
     data.read_to_string(&mut got).unwrap();
@@ -498,7 +510,7 @@ fn an_abort_under_tls_cuts_the_transfer() {
 fn a_worker_without_certificate_lists_no_tls_and_refuses_it() {
     let world = World::new();
     let mut client = world.client();
-    assert_eq!(client.told("AUTH TLS"), "502 TLS is not possible here.");
+    assert_eq!(client.told("AUTH TLS"), "504 No security mechanism is offered.");
 }
 
 /// Runs curl against a session that the test grants; `serve` answers the broker's questions.
@@ -531,13 +543,13 @@ fn curl_resumes_its_session_and_gets_and_puts_every_byte() {
         let got = curl(version, &[], b"", |broker| {
             let stat = Done::Stat(Attrs { kind: Kind::File, size: sent.len() as u64, modified: 0, mode: 0o644 });
             answer(broker, Ok(stat), &[]);
-            answer(broker, opened(sent.len(), Storage::Memory), &[&file(&sent)]);
+            answer(broker, opened(sent.len(), Storage::MEMORY), &[&file(&sent)]);
         });
         let Some(got) = got else { return eprintln!("skipped: no curl") };
         assert!(got == sent);
         let kept = file(b"");
         curl(version, &["-T", "-"], &sent, |broker| {
-            answer(broker, opened(0, Storage::Memory), &[&kept]);
+            answer(broker, opened(0, Storage::MEMORY), &[&kept]);
         });
         assert!(content(&kept) == sent);
     }

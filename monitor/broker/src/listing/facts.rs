@@ -53,13 +53,8 @@ impl<'a> FactsLine<'a> {
     }
 
     /// A directory: itself as `.`, its parent as `..` (but not above the root), then every name.
-    pub(super) fn directory(
-        mut self,
-        out: &mut Output,
-        directory: &OwnedFd,
-        path: &VirtPath,
-        names: Names,
-    ) -> Result<(), Why> {
+    pub(super) fn directory(mut self, directory: &OwnedFd, path: &VirtPath, names: Names) -> Result<Output, Why> {
+        let mut out = Output::new()?;
         let here = Meta::of(directory).map_err(why)?;
         self.write(out.line(), &Subject { own: &here, shown: &here, parent: None, role: Some(b"cdir") }, b".");
         out.end_line()?;
@@ -77,7 +72,8 @@ impl<'a> FactsLine<'a> {
             let shown = target.as_ref().unwrap_or(own);
             self.write(out.line(), &Subject { own, shown, parent: Some(&here), role: None }, name);
             out.end_line()
-        })
+        })?;
+        Ok(out)
     }
 
     /// One path, with all of it as the name.

@@ -7,6 +7,7 @@ use std::{cmp::Ordering, ffi::CStr, ops::Range, os::fd::OwnedFd};
 use ipc::link::worker_broker::Why;
 use rustix::fs::{FileType, RawDir};
 
+use super::pattern::Pattern;
 use crate::{account::Account, unfinished, why::why};
 
 /// Most names of one listing; a directory with more is refused as [`Why::Invalid`].
@@ -77,6 +78,18 @@ impl Names {
         self.bytes.extend_from_slice(bytes);
         self.entries.push(Packed { key: 0, start, length, kind });
         Ok(())
+    }
+
+    /// Keeps the names that a pattern matches.
+    pub(super) fn matching(mut self, pattern: Pattern<'_>) -> Self {
+        let Names { bytes, entries } = &mut self;
+        entries.retain(|entry| matches!(entry.of(bytes), [name @ .., 0] if pattern.matches(name)));
+        self
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Sorts by bytes. A name that a changing directory gave twice is kept once.

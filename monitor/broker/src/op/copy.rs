@@ -23,5 +23,5 @@ pub(super) fn run(account: &Account, from: &VirtPath, to: &VirtPath, umask: u16)
     if !created {
         ftruncate(&copy, 0).map_err(why)?;
     }
-    Ok((Done::Copying(size(&stat)), vec![source, copy]))
+    Ok((Done::Copying { bytes: size(&stat), devices: (stat.st_dev, there.st_dev) }, vec![source, copy]))
 }

@@ -50,5 +50,5 @@ pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, umask
     };
     let staged = Some(number);
     let size = there.as_ref().map_or(0, size);
-    Ok((Done::Opened(Opened { size, created: there.is_none(), name: None, storage, staged }), vec![file]))
+    Ok((Done::Opened(Opened { size, created: there.is_none(), chosen: None, storage, staged }), vec![file]))
 }

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 
 use ipc::{
     link::worker_broker::{Done, Opened, Why, WriteMode},
-    types::{Blob, Permission, VirtPath},
+    types::{Permission, VirtPath},
 };
 use rustix::{
     fs::{Mode, OFlags, SeekFrom, ftruncate, seek},
@@ -52,7 +52,7 @@ pub(super) fn run(account: &Account, path: &VirtPath, mode: WriteMode, umask: u1
         seek(&file, SeekFrom::Start(start)).map_err(why)?;
     }
     let storage = account.home.of(&file, &stat);
-    Ok((Done::Opened(Opened { size: opened, created, name: None, storage, staged: None }), vec![file]))
+    Ok((Done::Opened(Opened { size: opened, created, chosen: None, storage, staged: None }), vec![file]))
 }
 
 /// Opens what is there, or makes it; tells whether it was made.
@@ -88,14 +88,13 @@ fn unique(account: &Account, path: &VirtPath, umask: u16) -> Outcome {
     let (parent, base) = if directory { (path.clone(), &b"stou"[..]) } else { path.split().ok_or(Why::IsDirectory)? };
     for turn in 0..NAMES {
         let name = if turn == 0 && !directory { base.to_vec() } else { ending(base)? };
-        let whole = [parent.as_bytes(), b"/", &name].concat();
-        match account.root.open(&whole, NEW, new_mode(MODE, umask)) {
+        let path = parent.join(&name).map_err(|_| Why::Invalid)?;
+        match account.root.open(path.as_bytes(), NEW, new_mode(MODE, umask)) {
             Ok(file) => {
                 let stat = regular(&file)?;
-                let name = Blob::new(&name).map_err(|_| Why::Invalid)?;
                 let (size, storage) = (size(&stat), account.home.of(&file, &stat));
                 return Ok((
-                    Done::Opened(Opened { size, created: true, name: Some(name), storage, staged: None }),
+                    Done::Opened(Opened { size, created: true, chosen: Some(path), storage, staged: None }),
                     vec![file],
                 ));
             }

@@ -21,7 +21,7 @@ use ipc::{
         settings::{BrokerSettings, pack},
         worker_broker::{Answer, Ask, Done, Form, Op, Opened, Why, WorkerEnd, WriteMode},
     },
-    types::{Build, Ids, Permissions, UserName, VirtPath, WorkerId},
+    types::{Blob, Build, Ids, Permissions, UserName, VirtPath, WorkerId},
 };
 use rustix::{
     fs::Mode,
@@ -294,7 +294,7 @@ impl Worker {
         let mut contents = Vec::new();
         fs::File::from(fd.unwrap()).read_to_end(&mut contents).unwrap();
         assert!(
-            matches!(done, Done::Opened(Opened { size, created: false, name: None, .. }) if size == contents.len() as u64)
+            matches!(done, Done::Opened(Opened { size, created: false, chosen: None, .. }) if size == contents.len() as u64)
         );
         Ok(contents)
     }
@@ -309,12 +309,18 @@ impl Worker {
 
     /// The bytes of a listing.
     pub fn list(&mut self, path: &str, form: Form, hidden: bool) -> Result<Vec<u8>, Why> {
-        let (done, fd) = self.ask(Op::List { path: at(path), form, hidden })?;
+        self.list_written(path, "", form, hidden)
+    }
+
+    /// The bytes of a listing, of what a client wrote thus.
+    pub fn list_written(&mut self, path: &str, written: &str, form: Form, hidden: bool) -> Result<Vec<u8>, Why> {
+        let written = Blob::new(written.as_bytes()).unwrap();
+        let (done, fd) = self.ask(Op::List { path: at(path), form, hidden, written })?;
         let mut file = fs::File::from(fd.unwrap());
         assert_eq!(file.stream_position().unwrap(), 0);
         let mut lines = Vec::new();
         file.read_to_end(&mut lines).unwrap();
-        assert_eq!(done, Done::Listing(lines.len() as u64));
+        assert!(matches!(done, Done::Listing { bytes, .. } if bytes == lines.len() as u64), "{done:?}");
         Ok(lines)
     }
 

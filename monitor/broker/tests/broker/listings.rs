@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::MetadataExt, time::Instant};
 
 use ipc::{
     link::worker_broker::{Done, Facts, Form, Op, Why},
-    types::{Permission, Permissions},
+    types::{Blob, Permission, Permissions},
 };
 use rustix::fs::{AtFlags, SealFlags, Timespec, Timestamps};
 
@@ -210,7 +210,8 @@ fn a_listing_is_sealed() {
         let mut broker = Broker::new(by);
         broker.file("/f", "");
         let mut worker = broker.worker();
-        let (_, fd) = worker.ask(Op::List { path: at("/"), form: Form::Long, hidden: false }).unwrap();
+        let (_, fd) =
+            worker.ask(Op::List { path: at("/"), form: Form::Long, hidden: false, written: Blob::default() }).unwrap();
         let fd = fd.unwrap();
         let seals = rustix::fs::fcntl_get_seals(&fd).unwrap();
         assert!(seals.contains(SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL));
@@ -232,7 +233,7 @@ fn ten_thousand_entries_come_whole_and_in_order() {
             let (mut best, before) = (u128::MAX, broker.cpu());
             for _ in 0..5 {
                 let begun = Instant::now();
-                worker.ask(Op::List { path: at("/many"), form, hidden: false }).unwrap();
+                worker.ask(Op::List { path: at("/many"), form, hidden: false, written: Blob::default() }).unwrap();
                 best = best.min(begun.elapsed().as_micros());
             }
             let cpu = (broker.cpu() - before).as_micros() / 5;

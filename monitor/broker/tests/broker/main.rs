@@ -11,3 +11,4 @@ mod listings;
 mod names;
 mod operations;
 mod permissions;
+mod wildcards;

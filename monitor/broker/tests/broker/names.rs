@@ -88,8 +88,8 @@ fn a_directory_with_an_awkward_name_lists_its_files() {
             }
             let path = at_bytes(&[b"/", &name[..]].concat());
             for (form, lines) in [(Form::Long, 2), (Form::Names, 2), (Form::Facts(Facts::EVERY), 4)] {
-                let (Done::Listing(bytes), Some(fd)) =
-                    worker.ask(Op::List { path: path.clone(), form, hidden: false }).unwrap()
+                let (Done::Listing { bytes, directory: true }, Some(fd)) =
+                    worker.ask(Op::List { path: path.clone(), form, hidden: false, written: Blob::default() }).unwrap()
                 else {
                     panic!()
                 };

@@ -2,7 +2,7 @@
 
 use ipc::{
     link::worker_broker::{Facts, Form, Op, Why, WriteMode},
-    types::{Permission, Permissions},
+    types::{Blob, Permission, Permissions},
 };
 
 use crate::harness::{Broker, Setting, StartedBy, at, ways};
@@ -25,8 +25,8 @@ fn operations() -> Vec<(Op, Permission)> {
         (Op::OpenWrite { path: at("/kept"), mode: WriteMode::Kept(0), umask: 0 }, Permission::Write),
         (Op::OpenWrite { path: at("/"), mode: WriteMode::Unique, umask: 0 }, Permission::Write),
         (Op::Stat(at("/f")), Permission::List),
-        (Op::List { path: at("/"), form: Form::Long, hidden: true }, Permission::List),
-        (Op::List { path: at("/f"), form: Form::Names, hidden: true }, Permission::List),
+        (Op::List { path: at("/"), form: Form::Long, hidden: true, written: Blob::default() }, Permission::List),
+        (Op::List { path: at("/f"), form: Form::Names, hidden: true, written: Blob::default() }, Permission::List),
         (Op::Facts { path: at("/f"), facts: Facts::EVERY }, Permission::List),
         (Op::SetMode(at("/f"), 0o600), Permission::Chmod),
         (facts(None, Some(0o600)), Permission::Chmod),

@@ -9,14 +9,15 @@ pub(in crate::ftp) fn run(state: State, arg: &[u8], cx: &Context<'_>, out: &mut 
     let known = [&b"TLS"[..], b"TLS-C", b"SSL"].iter().any(|name| arg.eq_ignore_ascii_case(name));
     let refused = match &state {
         _ if cx.shield.on => (503, "TLS is on already."),
-        _ if !cx.shield.possible => (502, "TLS is not possible here."),
+        _ if arg.is_empty() => (501, "AUTH needs the name of a mechanism."),
+        _ if !cx.shield.possible => (504, "No security mechanism is offered."),
         State::Ready(_) => (503, "AUTH comes before USER."),
         _ if !known => (504, "Only AUTH TLS is known."),
         _ if cx.shield.busy => (431, "Too many begin with TLS now; try again."),
         _ => {
             out.reply(234, "Begin with TLS.");
             out.order(Order::Secure);
-            return State::NeedUser(NeedUser { failures: state.failures() });
+            return State::NeedUser(NeedUser { failures: state.failures(), text: state.text() });
         }
     };
     out.reply(refused.0, refused.1);

@@ -35,7 +35,7 @@ fn done(ready: Ready, mut asked: Asked, answer: Result<Done, Why>, _cx: &Context
         }
         Ok(Done::Opened(file)) => {
             asked.until = Some(asked.until.map_or(file.size, |behind| behind.min(file.size)));
-            xsum::begin(ready, asked, summed, out)
+            xsum::begin(ready, asked, file.storage.device, summed, out)
         }
         Ok(_) => super::strange(ready, &asked, out),
         Err(why) => {
@@ -55,7 +55,7 @@ fn summed(ready: Ready, asked: Asked, sum: Worked, _cx: &Context<'_>, out: &mut 
         Ok(sum) => {
             let last = asked.until.unwrap_or(0).saturating_sub(1).max(asked.number);
             let text = format!("{} {}-{last} {} ", asked.algorithm.name(), asked.number, xsum::hex(&sum));
-            out.reply_parts(213, &[Part::Text(&text), Part::Name(asked.path.as_bytes())]);
+            out.reply_parts(213, &[Part::Text(&text), Part::Shown(asked.path.as_bytes())]);
         }
         Err(how) => moving::file_failed(how, "there is no hash", out),
     }

@@ -6,12 +6,15 @@
 use crate::ftp::{Context, Out, State};
 
 pub(in crate::ftp) fn run(state: State, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    if arg.is_empty() || arg.eq_ignore_ascii_case(b"EN") {
-        out.reply(200, "Replies are in English.");
-    } else if arg.len() <= 64 && arg.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-') {
-        out.reply(504, "Replies are in English only.");
-    } else {
-        out.reply(501, "That is no language tag.");
+    // RFC 1766 2: subtags of one to eight letters, to which RFC 3066 has added digits; case does not matter.
+    let is_tag = |arg: &[u8]| {
+        arg.split(|&b| b == b'-').all(|part| matches!(part.len(), 1..=8) && part.iter().all(u8::is_ascii_alphanumeric))
+    };
+    match arg {
+        b"" => out.reply(200, "Replies are in English."),
+        tag if !is_tag(tag) => out.reply(501, "That is no language tag."),
+        [b'E' | b'e', b'N' | b'n'] | [b'E' | b'e', b'N' | b'n', b'-', ..] => out.reply(200, "Replies are in English."),
+        _ => out.reply(504, "Replies are in English only."),
     }
     state
 }

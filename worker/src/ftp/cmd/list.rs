@@ -1,9 +1,10 @@
 //! LIST: a listing for people (RFC 959 4.1.3). Options are read as ls(1) reads them: `-a` adds hidden names, all others
-//! are ignored, `--` ends them. What stands behind them is one path, byte for byte; no wildcards.
+//! are ignored, `--` ends them. What stands behind them is one path, byte for byte; only if nothing has that name, its last
+//! component may have wildcards.
 
 use ipc::{
     link::worker_broker::{Done, Form, Op, Storage, Why},
-    types::VirtPath,
+    types::{Blob, VirtPath},
 };
 
 use crate::ftp::{
@@ -28,7 +29,12 @@ pub(in crate::ftp) fn ask(
 ) -> State {
     match path(&ready, written, out) {
         Some(path) => {
-            let op = Op::List { path: path.clone(), form, hidden };
+            let written = match form {
+                Form::Facts(_) => Blob::default(),
+                // Far longer than what it comes to: that will do.
+                Form::Long | Form::Names => Blob::new(written).unwrap_or_else(|_| Blob::cut(path.as_bytes())),
+            };
+            let op = Op::List { path: path.clone(), form, hidden, written };
             ready.ask_with_data(op, Asked::about(verb, path, done), out)
         }
         None => State::Ready(ready),
@@ -63,11 +69,17 @@ pub(in crate::ftp) fn options(arg: &[u8]) -> (Options, &[u8]) {
 
 fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>, out: &mut Out) -> State {
     match answer {
-        Ok(Done::Listing(bytes)) => {
-            let transfer =
-                Transfer { verb: asked.verb, path: asked.path, name: None, started: cx.now, file: false, staged: None };
+        Ok(Done::Listing { bytes, .. }) => {
+            let transfer = Transfer {
+                verb: asked.verb,
+                path: asked.path,
+                chosen: None,
+                started: cx.now,
+                file: false,
+                staged: None,
+            };
             // A listing has CR LF lines already, whatever the TYPE.
-            let order = Move::Send { from: 0, to: bytes, text: false, storage: Storage::Memory };
+            let order = Move::Send { from: 0, to: bytes, text: false, storage: Storage::MEMORY };
             moving::begin(ready, transfer, order, out)
         }
         Ok(_) => super::strange(ready, &asked, out),

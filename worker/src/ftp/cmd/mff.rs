@@ -68,7 +68,7 @@ fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, _cx: &Context<'_>
             if asked.number & 1 << 33 != 0 {
                 let _ = write!(facts, "UNIX.mode=0{:03o};", asked.number & 0o7777);
             }
-            out.reply_parts(213, &[Part::Text(&facts), Part::Text(" "), Part::Name(asked.path.as_bytes())]);
+            out.reply_parts(213, &[Part::Text(&facts), Part::Text(" "), Part::Shown(asked.path.as_bytes())]);
             out.log(Level::Info, Happened::Change, format_args!("op=MFF path=\"{}\" facts={facts}", asked.path));
         }
         Ok(_) => return super::strange(ready, &asked, out),

@@ -30,7 +30,7 @@ fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, _cx: &Context<'_>
         Ok(Done::Stat(attrs)) => {
             let text = time::write(attrs.modified).unwrap_or_default();
             let path = asked.path.as_bytes();
-            out.reply_parts(213, &[Part::Text("Modify="), Part::Text(&text), Part::Text("; "), Part::Name(path)]);
+            out.reply_parts(213, &[Part::Text("Modify="), Part::Text(&text), Part::Text("; "), Part::Shown(path)]);
             out.log(Level::Info, Happened::Change, format_args!("op=MFMT path=\"{}\" time={text}", asked.path));
         }
         Ok(_) => return super::strange(ready, &asked, out),

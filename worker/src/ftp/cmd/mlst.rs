@@ -22,7 +22,7 @@ fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, _cx: &Context<'_>
     match answer {
         Ok(Done::Line(line)) => {
             out.first(250, "Listing");
-            out.inner(line.as_bytes());
+            out.inner_facts(line.as_bytes());
             out.reply(250, "End");
         }
         Ok(_) => return super::strange(ready, &asked, out),

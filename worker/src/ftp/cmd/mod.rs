@@ -47,6 +47,7 @@ pub(in crate::ftp) mod retr;
 pub(in crate::ftp) mod rmd;
 pub(in crate::ftp) mod rnfr;
 pub(in crate::ftp) mod rnto;
+pub(in crate::ftp) mod security;
 pub(in crate::ftp) mod site;
 pub(in crate::ftp) mod size;
 pub(in crate::ftp) mod stat;

@@ -37,8 +37,14 @@ fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>,
             let to = asked.until.map_or(file.size, |until| until.min(file.size));
             let (from, storage) = (asked.number.min(to), file.storage);
             let order = Move::Send { from, to, text: ready.text, storage };
-            let transfer =
-                Transfer { verb: asked.verb, path: asked.path, name: None, started: cx.now, file: true, staged: None };
+            let transfer = Transfer {
+                verb: asked.verb,
+                path: asked.path,
+                chosen: None,
+                started: cx.now,
+                file: true,
+                staged: None,
+            };
             moving::begin(ready, transfer, order, out)
         }
         Ok(_) => super::strange(ready, &asked, out),

@@ -1,10 +1,11 @@
-//! STAT: of the session, or a listing over the control connection (RFC 959 4.1.3).
+//! STAT: of the session (211), or a listing over the control connection, of a directory (212) or a file (213; RFC 959
+//! 4.1.3, 4.2).
 //!
 //! Every line of the listing begins with a space, so none is taken for the last line of the reply.
 
 use ipc::{
     link::worker_broker::{Done, Form, Op, Why},
-    types::VirtPath,
+    types::{Blob, VirtPath},
 };
 
 use super::list;
@@ -21,7 +22,7 @@ pub(in crate::ftp) fn run(ready: Ready, arg: &[u8], cx: &Context<'_>, out: &mut 
     }
     let (options, rest) = list::options(arg);
     let Some(path) = list::path(&ready, rest, out) else { return State::Ready(ready) };
-    let op = Op::List { path: path.clone(), form: Form::Long, hidden: options.hidden };
+    let op = Op::List { path: path.clone(), form: Form::Long, hidden: options.hidden, written: Blob::default() };
     ready.ask(op, Asked::about("STAT", path, done), out)
 }
 
@@ -45,9 +46,9 @@ fn session(ready: Ready, cx: &Context<'_>, out: &mut Out) -> State {
 
 fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, _cx: &Context<'_>, out: &mut Out) -> State {
     match answer {
-        Ok(Done::Listing(bytes)) => {
+        Ok(Done::Listing { bytes, directory }) => {
             out.order(Order::ReadListing(bytes));
-            State::Moving(Box::new(Moving::new(ready, Phase::Reading(asked.path))))
+            State::Moving(Box::new(Moving::new(ready, Phase::Reading(asked.path, if directory { 212 } else { 213 }))))
         }
         Ok(_) => super::strange(ready, &asked, out),
         Err(why) => {
@@ -58,18 +59,18 @@ fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, _cx: &Context<'_>
 }
 
 /// The listing has been read.
-pub(in crate::ftp) fn listing(ready: Ready, path: &VirtPath, text: Option<&[u8]>, out: &mut Out) -> State {
+pub(in crate::ftp) fn listing(ready: Ready, path: &VirtPath, code: u16, text: Option<&[u8]>, out: &mut Out) -> State {
     match text {
         None => out.reply(450, "Too long for STAT; use LIST or MLSD."),
         Some(text) => {
-            out.first(213, "Listing:");
+            out.first(code, "Listing:");
             for line in text.split(|&b| b == b'\n') {
                 let line = line.strip_suffix(b"\r").unwrap_or(line);
                 if !line.is_empty() {
                     out.inner(line);
                 }
             }
-            out.reply_parts(213, &[Part::Text("End of "), Part::Name(path.as_bytes())]);
+            out.reply_parts(code, &[Part::Text("End of "), Part::Shown(path.as_bytes())]);
         }
     }
     State::Ready(ready)

@@ -53,10 +53,10 @@ pub(in crate::ftp) fn open(verb: &'static str, ready: Ready, path: VirtPath, mod
 
 fn done(ready: Ready, asked: Asked, answer: Result<Done, Why>, cx: &Context<'_>, out: &mut Out) -> State {
     match answer {
-        Ok(Done::Opened(Opened { size, name, storage, staged, .. })) => {
+        Ok(Done::Opened(Opened { size, chosen, storage, staged, .. })) => {
             let cut = asked.until.filter(|&until| until < size && staged.is_none());
             let order = Move::Receive { text: ready.text, storage, sync: cx.settings.sync_uploads, cut };
-            let transfer = Transfer { verb: asked.verb, path: asked.path, name, started: cx.now, file: true, staged };
+            let transfer = Transfer { verb: asked.verb, path: asked.path, chosen, started: cx.now, file: true, staged };
             moving::begin(ready, transfer, order, out)
         }
         Ok(_) => super::strange(ready, &asked, out),

@@ -1,4 +1,4 @@
-//! STOU: receive under a name nobody has, which 150 tells (RFC 959 4.1.3, RFC 1123 4.1.2.9).
+//! STOU: receive under a name nobody has; 150 tells its path, as RETR takes it (RFC 959 4.1.3, RFC 1123 4.1.2.9).
 //!
 //! Without argument the name is made up in the working directory; with one, that name is where it starts from.
 

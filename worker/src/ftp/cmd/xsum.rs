@@ -107,7 +107,7 @@ fn done(ready: Ready, mut asked: Asked, answer: Result<Done, Why>, _cx: &Context
         }
         Ok(Done::Opened(file)) => {
             asked.until.get_or_insert(file.size);
-            begin(ready, asked, summed, out)
+            begin(ready, asked, file.storage.device, summed, out)
         }
         Ok(_) => super::strange(ready, &asked, out),
         Err(why) => {
@@ -117,10 +117,10 @@ fn done(ready: Ready, mut asked: Asked, answer: Result<Done, Why>, _cx: &Context
     }
 }
 
-/// Orders the sum of the bytes `number` to `until`.
-pub(super) fn begin(ready: Ready, asked: Asked, then: ThenWorked, out: &mut Out) -> State {
+/// Orders the sum of the bytes `number` to `until` of a file on this device.
+pub(super) fn begin(ready: Ready, asked: Asked, device: u64, then: ThenWorked, out: &mut Out) -> State {
     let (algorithm, from, to) = (asked.algorithm, asked.number, asked.until.unwrap_or(asked.number));
-    out.order(Order::Work(Work::Sum { algorithm, from, to }));
+    out.order(Order::Work(Work::Sum { algorithm, from, to, device }));
     State::Moving(Box::new(Moving::new(ready, Phase::Working(Working { asked, then }))))
 }
 

@@ -21,6 +21,8 @@ pub struct Asking {
     pub user: UserName,
     /// Refused logins so far.
     pub failures: u32,
+    /// TYPE A, once logged in.
+    pub text: bool,
 }
 
 /// Proof that the monitor granted this session.
@@ -55,13 +57,13 @@ impl Asking {
             Event::Granted(session, broker) => {
                 out.reply(230, "Logged in.");
                 out.log(Level::Info, Happened::Login, format_args!("account=\"{}\"", self.user));
-                State::Ready(Ready::new(Vouched { user: self.user, session, broker }))
+                State::Ready(Ready::new(Vouched { user: self.user, session, broker }, self.text))
             }
             // The monitor's word is waited for.
             Event::Verdict(Outcome::Accepted) => State::Asking(self),
             Event::Verdict(Outcome::Rejected) => {
                 out.log(Level::Info, Happened::LoginFailed, format_args!("account=\"{}\"", self.user));
-                failed(self.failures, cx, out)
+                failed(self.failures, self.text, cx, out)
             }
             Event::Verdict(Outcome::Busy) => {
                 out.log(Level::Warning, Happened::Limit, format_args!("reason=\"password checks queue full\""));
@@ -75,7 +77,7 @@ impl Asking {
 }
 
 /// A login is refused, without a word about why.
-pub(super) fn failed(before: u32, cx: &Context<'_>, out: &mut Out) -> State {
+pub(super) fn failed(before: u32, text: bool, cx: &Context<'_>, out: &mut Out) -> State {
     let failures = before.saturating_add(1);
     out.reply(530, "Login incorrect.");
     let most = cx.settings.max_login_failures;
@@ -83,5 +85,5 @@ pub(super) fn failed(before: u32, cx: &Context<'_>, out: &mut Out) -> State {
         out.log(Level::Warning, Happened::Limit, format_args!("reason=\"max_login_failures\" failures={failures}"));
         return farewell("Too many failed logins.", out);
     }
-    State::NeedUser(NeedUser { failures })
+    State::NeedUser(NeedUser { failures, text })
 }

@@ -116,6 +116,18 @@ impl State {
         }
     }
 
+    /// TYPE A. With MODE and STRU, which are what they are, this is all there is of transfer parameters.
+    pub fn text(&self) -> bool {
+        match self {
+            State::NeedUser(state) => state.text,
+            State::NeedPass(state) => state.text,
+            State::Asking(state) => state.text,
+            State::Ready(ready) => ready.text,
+            State::Moving(moving) => moving.ready().text,
+            State::Closing => true,
+        }
+    }
+
     fn line(self, line: Line<'_>, cx: &Context<'_>, out: &mut Out) -> State {
         match line {
             Line::Command(command) => self.command(command, cx, out),

@@ -7,7 +7,7 @@ use ipc::{
         log::{Event as Happened, Level},
         worker_broker::{Done, Op, Why},
     },
-    types::{Blob, VirtPath},
+    types::VirtPath,
 };
 
 use super::{Ready, State, farewell};
@@ -47,8 +47,8 @@ pub enum Phase {
     },
     /// The broker is asked.
     Asked(Asked),
-    /// The loop reads a listing (STAT).
-    Reading(VirtPath),
+    /// The loop reads a listing (STAT), for a reply with this code.
+    Reading(VirtPath, u16),
     /// Bytes move, or the data connection is waited for.
     Transfer(Transfer),
     /// A file is summed or copied.
@@ -90,8 +90,8 @@ pub struct Transfer {
     pub verb: &'static str,
     /// What is sent or received.
     pub path: VirtPath,
-    /// The name that was chosen (STOU).
-    pub name: Option<Blob<255>>,
+    /// What the file is called (STOU).
+    pub chosen: Option<VirtPath>,
     /// When it began.
     pub started: u64,
     /// A file, so that the log has a line for it; not a listing.
@@ -156,7 +156,9 @@ impl Moving {
             (Phase::Listening { extended }, Event::Listening(port)) => {
                 cmd::epsv::listening(ready, extended, port, cx, out)
             }
-            (Phase::Reading(path), Event::Listing(text)) => cmd::stat::listing(ready, &path, text.as_deref(), out),
+            (Phase::Reading(path, code), Event::Listing(text)) => {
+                cmd::stat::listing(ready, &path, code, text.as_deref(), out)
+            }
             (Phase::Transfer(transfer), Event::Ended(ending)) => on_ended(ready, transfer, lost, ending, cx, out),
             (Phase::Publishing(transfer, ending), Event::Answer(answer)) => {
                 State::Ready(published(ready, &transfer, ending, answer, cx, out))
@@ -238,9 +240,9 @@ fn published(
 
 /// Says 150 and orders the bytes to move.
 pub fn begin(ready: Ready, transfer: Transfer, order: Move, out: &mut Out) -> State {
-    match (&transfer.name, order) {
+    match (&transfer.chosen, order) {
         // RFC 1123 4.1.2.9: exactly this form.
-        (Some(name), _) => out.reply_parts(150, &[Part::Text("FILE: "), Part::Name(name.as_bytes())]),
+        (Some(path), _) => out.reply_parts(150, &[Part::Text("FILE: "), Part::Path(path.seen_from(&ready.cwd))]),
         (None, Move::Send { from, to, .. }) => {
             out.reply_fmt(150, format_args!("Opening data connection ({} bytes).", to.saturating_sub(from)));
         }
@@ -265,9 +267,9 @@ pub fn refused(asked: &Asked, why: Why, out: &mut Out) {
 
 /// The final reply of a transfer.
 fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, out: &mut Out) -> Ready {
-    match (ending.how, &transfer.name) {
-        (How::Complete, Some(name)) => {
-            out.reply_parts(226, &[Part::Text("Stored as "), Part::Name(name.as_bytes())]);
+    match (ending.how, &transfer.chosen) {
+        (How::Complete, Some(path)) => {
+            out.reply_parts(226, &[Part::Text("Stored as "), Part::Shown(path.seen_from(&ready.cwd))]);
         }
         (How::Complete, None) => out.reply(226, "Transfer complete."),
         (How::NoConnection, _) => out.reply(425, "No data connection."),
@@ -302,6 +304,10 @@ pub fn file_failed(how: How, what: &str, out: &mut Out) {
         How::File(errno) if FULL.iter().any(|full| full.raw_os_error() == errno) => {
             out.reply_fmt(452, format_args!("No space left; {what}."));
         }
+        // The file system's longest file, or the service's (RLIMIT_FSIZE). RFC 959 4.2.2: exceeded storage allocation.
+        How::File(errno) if errno == rustix::io::Errno::FBIG.raw_os_error() => {
+            out.reply_fmt(552, format_args!("The file would be too long; {what}."));
+        }
         How::File(errno) => out.reply_fmt(451, format_args!("Local error (errno {errno}); {what}.")),
         How::Complete | How::NoConnection | How::Reset | How::Cut | How::Unsecured(_) | How::Stalled | How::Aborted => {
             out.reply_fmt(451, format_args!("Local error; {what}."));
@@ -310,21 +316,11 @@ pub fn file_failed(how: How, what: &str, out: &mut Out) {
 }
 
 fn log(level: Level, transfer: &Transfer, bytes: u64, result: &str, cx: &Context<'_>, out: &mut Out) {
-    let Transfer { verb, path, name, started, file, staged: _ } = transfer;
+    let Transfer { verb, path, chosen, started, file, staged: _ } = transfer;
     if !file {
         return;
     }
-    let ms = cx.now.saturating_sub(*started);
-    match name {
-        Some(name) => out.log(
-            level,
-            Happened::Transfer,
-            format_args!("op={verb} path=\"{path}\" name=\"{name}\" bytes={bytes} ms={ms} result={result}"),
-        ),
-        None => out.log(
-            level,
-            Happened::Transfer,
-            format_args!("op={verb} path=\"{path}\" bytes={bytes} ms={ms} result={result}"),
-        ),
-    }
+    let (path, ms) = (chosen.as_ref().unwrap_or(path), cx.now.saturating_sub(*started));
+    let text = format_args!("op={verb} path=\"{path}\" bytes={bytes} ms={ms} result={result}");
+    out.log(level, Happened::Transfer, text);
 }

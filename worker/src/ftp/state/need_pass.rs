@@ -12,6 +12,8 @@ pub struct NeedPass {
     pub user: Option<UserName>,
     /// Refused logins so far.
     pub failures: u32,
+    /// TYPE A, of whoever was logged in before (RFC 959 4.1.1: USER leaves the transfer parameters unchanged).
+    pub text: bool,
 }
 
 impl NeedPass {
@@ -22,9 +24,9 @@ impl NeedPass {
         match (self.user, Secret::new(copy)) {
             (Some(user), Some(secret)) => {
                 out.order(Order::Check(user.clone(), secret));
-                State::Asking(Asking { user, failures: self.failures })
+                State::Asking(Asking { user, failures: self.failures, text: self.text })
             }
-            _ => failed(self.failures, cx, out),
+            _ => failed(self.failures, self.text, cx, out),
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct Ready {
     vouched: Vouched,
     /// The working directory.
     pub cwd: VirtPath,
-    /// TYPE A (the default, RFC 959 5.1); otherwise TYPE I.
+    /// TYPE A; otherwise TYPE I.
     pub text: bool,
     /// Only while there is something.
     noted: Option<Box<Noted>>,
@@ -50,12 +50,12 @@ pub struct Noted {
 }
 
 impl Ready {
-    /// Just logged in.
-    pub(super) fn new(vouched: Vouched) -> Self {
+    /// Just logged in, with this TYPE.
+    pub(super) fn new(vouched: Vouched, text: bool) -> Self {
         Ready {
             vouched,
             cwd: VirtPath::root(),
-            text: true,
+            text,
             noted: None,
             algorithm: Algorithm::default(),
             umask: 0,

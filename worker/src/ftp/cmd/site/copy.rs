@@ -51,9 +51,9 @@ pub(super) fn to(mut ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out)
 
 fn opened(ready: Ready, mut asked: Asked, answer: Result<Done, Why>, _cx: &Context<'_>, out: &mut Out) -> State {
     match answer {
-        Ok(Done::Copying(bytes)) => {
+        Ok(Done::Copying { bytes, devices }) => {
             asked.number = bytes;
-            out.order(Order::Work(Work::Copy { bytes }));
+            out.order(Order::Work(Work::Copy { bytes, devices }));
             State::Moving(Box::new(Moving::new(ready, Phase::Working(Working { asked, then: copied }))))
         }
         Ok(_) => strange(ready, &asked, out),
