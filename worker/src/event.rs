@@ -32,7 +32,8 @@ use crate::{
     link::{Link, Lost},
     listeners::{Accepted, Listeners, PER_TURN},
     lobby::{Heard, Lobby},
-    session::{Arrival, Seen, Session},
+    session::{Approach, Arrival, Seen, Session},
+    tls::Tls,
 };
 
 /// Events taken from the kernel at once.
@@ -197,7 +198,10 @@ impl Worker {
     /// Somebody has connected: a client, or a proxy, which says first on whose behalf.
     fn arrive(&mut self, fd: OwnedFd, peer: SocketAddr, listener: Listener) {
         match self.hub.settings.places.door(listener.address).map(|door| door.admits(peer.ip())) {
-            None => self.welcome(fd, Arrival { peer, listener: listener.id, proxied: None }),
+            None => {
+                let approach = Approach::at(listener.address, &self.hub.settings);
+                self.welcome(fd, Arrival { peer, listener: listener.id, proxied: None, approach });
+            }
             Some(false) => self.no_header(peer, "not one of proxies"),
             Some(true) => {
                 if !self.lobby.enter(fd, peer, listener, &mut self.hub) {
@@ -327,6 +331,13 @@ impl Worker {
     fn take_certificates(&mut self, table: Option<OwnedFd>) {
         if let Some(Err(error)) = table.map(|table| self.hub.certificates.replace(table)) {
             self.hub.log(Level::Error, Happened::Fault, None, format_args!("certificates not taken over: {error}"));
+        }
+        if self.hub.certificates.is_empty() || self.hub.tls.is_some() {
+            return;
+        }
+        match Tls::new(self.hub.certificates.clone()) {
+            Ok(tls) => self.hub.tls = Some(tls),
+            Err(error) => self.hub.log(Level::Error, Happened::Fault, None, format_args!("no TLS: {error}")),
         }
     }
 

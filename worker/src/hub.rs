@@ -23,7 +23,7 @@ use zeroize::Zeroize;
 
 use crate::{
     ask::Brokers, conduit::Staged, ftp::Out, helpers::Helpers, ledger::Ledger, link::Link, log::Log, passive::Pool,
-    tls::keys::Certificates, transfer::Tools,
+    tls::{Tls, keys::Certificates}, transfer::Tools,
 };
 
 /// Bytes of unfinished and waiting lines that a session may hold; more are left in its socket.
@@ -124,6 +124,10 @@ pub struct Hub {
     pub input: Vec<u8>,
     /// The line queue of the session whose turn it is; wiped after use.
     pub queue: Vec<u8>,
+    /// The same for records of TLS, made when it is first needed.
+    pub records: Vec<u8>,
+    /// What TLS connections share; `None` without any certificate.
+    pub tls: Option<Tls>,
     /// What the step of the session whose turn it is emits.
     pub out: Out,
     /// The upload that came under a hidden name with the answer of this turn, until an order takes it.
@@ -180,7 +184,10 @@ impl Hub {
             again: VecDeque::new(),
             soon: VecDeque::new(),
             input: vec![0; QUEUE_BYTES],
-            queue: Vec::with_capacity(QUEUE_BYTES + 4),
+            // Under TLS, the record that fills it is opened whole.
+            queue: Vec::with_capacity(2 * QUEUE_BYTES + 4),
+            records: Vec::new(),
+            tls: None,
             out: Out::default(),
             settings: FtpSettings::default(),
             staged: None,

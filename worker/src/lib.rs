@@ -15,11 +15,12 @@
 //! | `listeners`, `passive` | sockets that the monitor made |
 //! | `lobby`, `proxy` | connections from proxies, and their headers |
 //! | `ledger` | limits that hold over all workers |
-//! | `tls` | certificates, and signatures from authd |
+//! | `tls` | TLS, sans-io: rustls, tickets; signatures from authd |
 //! | `hub`, `log` | what sessions share; lines for the log |
 //!
 //! Fears: its clients. If one takes this process over, it has the client sockets, the passive sockets and the brokers
-//! of accounts with a live session here; no path, no key, no hash, no way to make a session somebody's.
+//! of accounts with a live session here, and the keys of their TLS sessions; no path, no private key, no hash, no way to
+//! make a session somebody's.
 #![forbid(unsafe_code)]
 
 pub mod ask;
@@ -121,6 +122,7 @@ fn enter(confine: &Confine, settings: &FtpSettings) -> Result<(Helpers, Vec<Stri
         enforcement: if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required },
     };
     let confined = sandbox::confine(&order).map_err(|error| error.to_string())?;
+    tls::prepare().map_err(|error| format!("random numbers for TLS: {error:?}"))?;
     let helpers = Helpers::start(settings)
         .map_err(|error| format!("helper threads: {error}; raise LimitNPROC of the service"))?;
     let report = confined.seal().map_err(|error| error.to_string())?;

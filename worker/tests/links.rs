@@ -7,5 +7,9 @@ mod authd;
 mod brokers;
 #[path = "links/harness.rs"]
 mod harness;
+#[path = "links/keys.rs"]
+mod keys;
 #[path = "links/monitor.rs"]
 mod monitor;
+#[path = "links/secured.rs"]
+mod secured;

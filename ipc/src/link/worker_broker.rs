@@ -141,6 +141,9 @@ pub enum WriteMode {
     At(u64),
     /// Create under a name nobody has (STOU); the answer tells it.
     Unique,
+    /// As [`WriteMode::At`], or [`WriteMode::Replace`] at 0, but nothing is cut: the worker cuts the file where the
+    /// descriptor stands when the client has finished its TLS handshake. A client that is refused then has done no harm.
+    Kept(u64),
 }
 
 /// How the lines of a listing look.

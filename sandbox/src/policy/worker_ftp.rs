@@ -32,6 +32,10 @@ pub const CALLS: &[Row] = &[
         "worker/src/event.rs: copies of descriptors; worker/src/transfer/splice.rs: wide pipes; worker/src/tls/keys.rs: the table is sealed"
     ),
     call!(SYS_fsync, "worker/src/transfer/mod.rs: a helper thread ends an upload, where that is set"),
+    call!(
+        SYS_ftruncate,
+        "worker/src/transfer/mod.rs cuts a file that a broker opened for writing, behind a TLS handshake"
+    ),
     call!(SYS_getpeername, "worker/src/session.rs"),
     call!(SYS_getsockname, "worker/src/session.rs"),
     when!(SYS_ioctl, [arg(1, OneOf(&[SIOCOUTQNSD]))], "sandbox/src/unsent.rs: what a data connection has not sent"),

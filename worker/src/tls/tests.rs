@@ -1,0 +1,268 @@
+//! A real client, and clients that are none, against streams and connections over socketpairs.
+
+use std::{
+    io::{Read, Write},
+    os::{fd::AsFd, unix::net::UnixStream},
+    sync::Arc,
+    thread,
+};
+
+use rustls::{
+    ClientConfig, ClientConnection, HandshakeKind, StreamOwned, SupportedProtocolVersion,
+    version::{TLS12, TLS13},
+};
+
+use super::{stream::Flow, *};
+
+#[path = "../../tests/links/keys.rs"]
+#[allow(dead_code, reason = "worker/tests uses the rest of it")]
+mod keys;
+
+const BOTH: [&SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
+
+type Client = StreamOwned<ClientConnection, UnixStream>;
+
+fn client(config: &Arc<ClientConfig>, socket: UnixStream) -> Client {
+    StreamOwned::new(ClientConnection::new(Arc::clone(config), keys::name()).unwrap(), socket)
+}
+
+fn pair() -> (UnixStream, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    (ours, theirs)
+}
+
+/// Steps until it no longer waits for the other side.
+fn until(mut step: impl FnMut() -> Flow) -> Flow {
+    loop {
+        match step() {
+            Flow::Blocked => thread::yield_now(),
+            flow => return flow,
+        }
+    }
+}
+
+/// A control connection's handshake, to the end of what a client reads then: its tickets.
+fn control(tls: &mut Tls, config: &Arc<ClientConfig>) -> Owner {
+    let (mut connection, owner) = tls.accept().unwrap();
+    let mut client = ClientConnection::new(Arc::clone(config), keys::name()).unwrap();
+    let (mut out, mut there) = (Outgoing::default(), Vec::new());
+    while client.is_handshaking() || connection.is_handshaking() {
+        while client.wants_write() {
+            client.write_tls(&mut there).unwrap();
+        }
+        let (taken, standing) = connection.take(&mut there, &mut out, |_| true);
+        standing.unwrap();
+        there.drain(..taken);
+        let mut rest = out.filled();
+        while !rest.is_empty() {
+            client.read_tls(&mut rest).unwrap();
+            client.process_new_packets().unwrap();
+        }
+        out.clear();
+    }
+    tls.settled();
+    owner
+}
+
+/// Everything an upload brings, until close_notify.
+fn receive(stream: &mut Stream, data: &UnixStream) -> (Vec<u8>, Flow) {
+    let (mut got, mut buffer) = (stream.take_early(), vec![0; 3 * LONGEST_RECORD]);
+    loop {
+        if stream.is_ended() {
+            stream.part(data.as_fd());
+            return (got, Flow::Done);
+        }
+        match stream.receive(data.as_fd(), &mut buffer) {
+            Ok(0) => return (got, Flow::Refused("cut")),
+            Ok(filled) => {
+                match stream.open(data.as_fd(), &mut buffer[..filled], |plain| got.extend_from_slice(plain)) {
+                    Flow::Peer(errno) => return (got, Flow::Peer(errno)),
+                    _ => continue,
+                }
+            }
+            Err(rustix::io::Errno::AGAIN) => thread::yield_now(),
+            Err(errno) => return (got, Flow::Peer(errno)),
+        }
+    }
+}
+
+#[test]
+fn uploads_come_whole_from_clients_that_never_read_and_give_tickets_to_those_that_do() {
+    for (version, reads) in BOTH.into_iter().flat_map(|version| [(version, false), (version, true)]) {
+        let (mut tls, config) = (Tls::new(keys::certificates()).unwrap(), keys::trusting(&[version]));
+        let owner = control(&mut tls, &config);
+        for turn in 0..12_usize {
+            let (ours, theirs) = pair();
+            let config = Arc::clone(&config);
+            let sent: Vec<u8> = (0..turn * 9000).map(|n| u8::try_from(n % 251).unwrap()).collect();
+            let expected = sent.clone();
+            let sender = thread::spawn(move || {
+                let mut client = client(&config, theirs);
+                client.write_all(&sent).unwrap();
+                client.flush().unwrap();
+                client.conn.send_close_notify();
+                client.flush().unwrap();
+                let resumed = client.conn.handshake_kind() == Some(HandshakeKind::Resumed);
+                if reads {
+                    assert_eq!(client.read_to_end(&mut Vec::new()).unwrap(), 0);
+                }
+                resumed
+            });
+            let mut stream = tls.secure(owner, true, Resumption::IfOffered).unwrap();
+            assert_eq!(until(|| stream.shake(ours.as_fd())), Flow::Done);
+            let (got, flow) = receive(&mut stream, &ours);
+            assert_eq!(flow, Flow::Done);
+            drop(ours);
+            assert!(got == expected, "{} of {} bytes", got.len(), expected.len());
+            let resumed = sender.join().unwrap();
+            // A client that does not read has the tickets of its control connection alone; one of TLS 1.2 needs one only.
+            assert!(resumed || !(reads || turn < TICKETS.0 || *version == TLS12), "{version:?}, turn {turn}");
+        }
+    }
+}
+
+#[test]
+fn downloads_end_with_close_notify_and_are_resumed_as_often_as_there_are_any() {
+    for version in BOTH {
+        let (mut tls, config) = (Tls::new(keys::certificates()).unwrap(), keys::trusting(&[version]));
+        let owner = control(&mut tls, &config);
+        for turn in 0..12 {
+            let (ours, theirs) = pair();
+            let config = Arc::clone(&config);
+            let receiver = thread::spawn(move || {
+                let (mut client, mut got) = (client(&config, theirs), Vec::new());
+                // Without close_notify, this is an error.
+                client.read_to_end(&mut got).unwrap();
+                got
+            });
+            let mut stream = tls.secure(owner, false, Resumption::Required).unwrap();
+            assert_eq!(until(|| stream.shake(ours.as_fd())), Flow::Done, "{version:?}, turn {turn}");
+            let (plain, mut records) = (vec![7; 100_000], Outgoing::default());
+            for last in [false, true] {
+                let mut flow = stream.send(ours.as_fd(), &plain, last, &mut records);
+                while flow == Flow::Blocked {
+                    flow = stream.flush(ours.as_fd());
+                }
+                assert_eq!(flow, Flow::Done);
+            }
+            stream::finish(ours.as_fd());
+            drop(ours);
+            assert!(receiver.join().unwrap() == vec![7; 200_000]);
+        }
+    }
+}
+
+/// What a data connection of `owner` comes to for a client with these tickets.
+fn shaken(tls: &Tls, owner: Owner, resumption: Resumption, config: &Arc<ClientConfig>) -> Flow {
+    let (ours, theirs) = pair();
+    let config = Arc::clone(config);
+    let other = thread::spawn(move || {
+        let mut client = client(&config, theirs);
+        let _ = client.read(&mut [0; 1]);
+    });
+    let mut stream = tls.secure(owner, false, resumption).unwrap();
+    let flow = until(|| stream.shake(ours.as_fd()));
+    drop(ours);
+    other.join().unwrap();
+    flow
+}
+
+#[test]
+fn a_ticket_of_another_session_opens_nothing() {
+    for version in BOTH {
+        let mut tls = Tls::new(keys::certificates()).unwrap();
+        let (first, second, none) =
+            (keys::trusting(&[version]), keys::trusting(&[version]), keys::trusting(&[version]));
+        let (a, b) = (control(&mut tls, &first), control(&mut tls, &second));
+        let not_resumed = Flow::Refused("it does not resume the TLS session of the control connection");
+        let foreign = Flow::Refused("it resumes the TLS session of another control connection");
+        for _ in 0..3 {
+            // Nor does it bring one that does.
+            assert_eq!(shaken(&tls, b, Resumption::Required, &none), not_resumed);
+        }
+        assert_eq!(shaken(&tls, b, Resumption::Required, &first), not_resumed);
+        assert_eq!(shaken(&tls, a, Resumption::IfOffered, &second), foreign);
+        assert_eq!(shaken(&tls, b, Resumption::Required, &second), Flow::Done);
+        assert_eq!(shaken(&tls, a, Resumption::Required, &first), Flow::Done);
+        let none = keys::trusting(&[version]);
+        assert_eq!(shaken(&tls, a, Resumption::IfOffered, &none), Flow::Done);
+        assert_eq!(shaken(&tls, b, Resumption::Off, &none), Flow::Done);
+    }
+}
+
+#[test]
+fn an_upload_without_close_notify_is_cut() {
+    let mut tls = Tls::new(keys::certificates()).unwrap();
+    let config = keys::trusting(&[&TLS13]);
+    let owner = control(&mut tls, &config);
+    let (ours, theirs) = pair();
+    let sender = thread::spawn(move || client(&config, theirs).write_all(&[1; 100_000]).unwrap());
+    let mut stream = tls.secure(owner, true, Resumption::Required).unwrap();
+    assert_eq!(until(|| stream.shake(ours.as_fd())), Flow::Done);
+    assert!(matches!(receive(&mut stream, &ours), (_, Flow::Refused("cut") | Flow::Peer(_))));
+    sender.join().unwrap();
+}
+
+#[test]
+fn bytes_that_are_no_tls_end_the_connection_and_are_answered_by_an_alert_at_most() {
+    let hostile: [&[u8]; 7] = [
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"USER anonymous\r\nPASS x\r\n",
+        // A hello of SSL 2.0.
+        b"\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10\x01\x00\x80\x02\x00\x80\x03\x00\x80\x04\x00\x80\x05\x00\x80",
+        // A hello of TLS 1.0.
+        b"\x16\x03\x01\x00\x2f\x01\x00\x00\x2b\x03\x01aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb\x00\x00\x04\x00\x2f\x00\x35\x01\x00",
+        // A record longer than any.
+        b"\x16\x03\x01\xff\xff\x01",
+        // A record of a type there is not.
+        b"\xff\x03\x03\x00\x01\x00",
+        &[0; 300],
+    ];
+    for bytes in hostile {
+        let mut tls = Tls::new(keys::certificates()).unwrap();
+        let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
+        let mut incoming = bytes.to_vec();
+        let (_, standing) = connection.take(&mut incoming, &mut out, |_| panic!("plain text"));
+        assert!(standing.is_err(), "{}", bytes.escape_ascii());
+        assert!(!connection::why(&standing.unwrap_err()).is_empty());
+        // An alert of two bytes (RFC 8446 6), nothing else.
+        assert!(out.filled().is_empty() || (out.filled()[0] == 21 && out.filled().len() == 7));
+    }
+}
+
+#[test]
+fn a_flood_of_alerts_ends_the_connection() {
+    let mut tls = Tls::new(keys::certificates()).unwrap();
+    let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
+    let mut failed = false;
+    for _ in 0..100 {
+        // A warning: no_renegotiation.
+        let (_, standing) = connection.take(&mut b"\x15\x03\x03\x00\x02\x01\x64".repeat(10), &mut out, |_| true);
+        failed |= standing.is_err();
+    }
+    assert!(failed && out.filled().len() < 1000);
+}
+
+#[test]
+fn half_a_handshake_takes_no_more_than_it_has_sent_and_waits() {
+    let mut tls = Tls::new(keys::certificates()).unwrap();
+    let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
+    let mut client = ClientConnection::new(keys::trusting(&[&TLS13]), keys::name()).unwrap();
+    let mut hello = Vec::new();
+    client.write_tls(&mut hello).unwrap();
+    let half = hello.len() / 2;
+    let (taken, standing) = connection.take(&mut hello[..half], &mut out, |_| true);
+    assert_eq!((taken, standing.unwrap()), (0, Standing::Handshake));
+    assert!(out.filled().is_empty());
+    assert!(!connection.seal(b"220 Ready.\r\n", &mut out), "nothing is said before the handshake is over");
+}
+
+#[test]
+fn no_more_handshakes_than_allowed_are_under_way() {
+    let mut tls = Tls::new(keys::certificates()).unwrap();
+    let all: Vec<_> = (0..MOST_HANDSHAKES).map(|_| tls.accept().unwrap()).collect();
+    assert!(!tls.has_room());
+    tls.settled();
+    assert!(tls.has_room() && all.len() == MOST_HANDSHAKES);
+}
