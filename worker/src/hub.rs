@@ -22,8 +22,16 @@ use rustix::net::{RecvFlags, recv};
 use zeroize::Zeroize;
 
 use crate::{
-    ask::Brokers, conduit::Staged, ftp::Out, helpers::Helpers, ledger::Ledger, link::Link, log::Log, passive::Pool,
-    tls::{Tls, keys::Certificates}, transfer::Tools,
+    ask::Brokers,
+    conduit::Staged,
+    ftp::Out,
+    helpers::Helpers,
+    ledger::Ledger,
+    link::Link,
+    log::Log,
+    passive::Pool,
+    tls::{Tls, keys::Certificates},
+    transfer::Tools,
 };
 
 /// Bytes of unfinished and waiting lines that a session may hold; more are left in its socket.

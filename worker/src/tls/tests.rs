@@ -12,18 +12,27 @@ use rustls::{
     version::{TLS12, TLS13},
 };
 
-use super::{stream::Flow, *};
+use super::{keys::Certificates, stream::Flow, *};
 
 #[path = "../../tests/links/keys.rs"]
-#[allow(dead_code, reason = "worker/tests uses the rest of it")]
-mod keys;
+mod authd;
 
 const BOTH: [&SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
 
 type Client = StreamOwned<ClientConnection, UnixStream>;
 
 fn client(config: &Arc<ClientConfig>, socket: UnixStream) -> Client {
-    StreamOwned::new(ClientConnection::new(Arc::clone(config), keys::name()).unwrap(), socket)
+    StreamOwned::new(ClientConnection::new(Arc::clone(config), authd::name()).unwrap(), socket)
+}
+
+/// Of authd, which signs for it.
+fn certificates() -> Arc<Certificates> {
+    let (there, here) = ipc::link::worker_keys::AuthdEnd::pair().unwrap();
+    authd::sign(there);
+    let certificates = Certificates::default();
+    certificates.connect(here).unwrap();
+    certificates.replace(authd::table()).unwrap();
+    Arc::new(certificates)
 }
 
 fn pair() -> (UnixStream, UnixStream) {
@@ -45,7 +54,7 @@ fn until(mut step: impl FnMut() -> Flow) -> Flow {
 /// A control connection's handshake, to the end of what a client reads then: its tickets.
 fn control(tls: &mut Tls, config: &Arc<ClientConfig>) -> Owner {
     let (mut connection, owner) = tls.accept().unwrap();
-    let mut client = ClientConnection::new(Arc::clone(config), keys::name()).unwrap();
+    let mut client = ClientConnection::new(Arc::clone(config), authd::name()).unwrap();
     let (mut out, mut there) = (Outgoing::default(), Vec::new());
     while client.is_handshaking() || connection.is_handshaking() {
         while client.wants_write() {
@@ -90,7 +99,7 @@ fn receive(stream: &mut Stream, data: &UnixStream) -> (Vec<u8>, Flow) {
 #[test]
 fn uploads_come_whole_from_clients_that_never_read_and_give_tickets_to_those_that_do() {
     for (version, reads) in BOTH.into_iter().flat_map(|version| [(version, false), (version, true)]) {
-        let (mut tls, config) = (Tls::new(keys::certificates()).unwrap(), keys::trusting(&[version]));
+        let (mut tls, config) = (Tls::new(certificates()).unwrap(), authd::trusting(&[version]));
         let owner = control(&mut tls, &config);
         for turn in 0..12_usize {
             let (ours, theirs) = pair();
@@ -125,7 +134,7 @@ fn uploads_come_whole_from_clients_that_never_read_and_give_tickets_to_those_tha
 #[test]
 fn downloads_end_with_close_notify_and_are_resumed_as_often_as_there_are_any() {
     for version in BOTH {
-        let (mut tls, config) = (Tls::new(keys::certificates()).unwrap(), keys::trusting(&[version]));
+        let (mut tls, config) = (Tls::new(certificates()).unwrap(), authd::trusting(&[version]));
         let owner = control(&mut tls, &config);
         for turn in 0..12 {
             let (ours, theirs) = pair();
@@ -171,9 +180,9 @@ fn shaken(tls: &Tls, owner: Owner, resumption: Resumption, config: &Arc<ClientCo
 #[test]
 fn a_ticket_of_another_session_opens_nothing() {
     for version in BOTH {
-        let mut tls = Tls::new(keys::certificates()).unwrap();
+        let mut tls = Tls::new(certificates()).unwrap();
         let (first, second, none) =
-            (keys::trusting(&[version]), keys::trusting(&[version]), keys::trusting(&[version]));
+            (authd::trusting(&[version]), authd::trusting(&[version]), authd::trusting(&[version]));
         let (a, b) = (control(&mut tls, &first), control(&mut tls, &second));
         let not_resumed = Flow::Refused("it does not resume the TLS session of the control connection");
         let foreign = Flow::Refused("it resumes the TLS session of another control connection");
@@ -185,7 +194,7 @@ fn a_ticket_of_another_session_opens_nothing() {
         assert_eq!(shaken(&tls, a, Resumption::IfOffered, &second), foreign);
         assert_eq!(shaken(&tls, b, Resumption::Required, &second), Flow::Done);
         assert_eq!(shaken(&tls, a, Resumption::Required, &first), Flow::Done);
-        let none = keys::trusting(&[version]);
+        let none = authd::trusting(&[version]);
         assert_eq!(shaken(&tls, a, Resumption::IfOffered, &none), Flow::Done);
         assert_eq!(shaken(&tls, b, Resumption::Off, &none), Flow::Done);
     }
@@ -193,8 +202,8 @@ fn a_ticket_of_another_session_opens_nothing() {
 
 #[test]
 fn an_upload_without_close_notify_is_cut() {
-    let mut tls = Tls::new(keys::certificates()).unwrap();
-    let config = keys::trusting(&[&TLS13]);
+    let mut tls = Tls::new(certificates()).unwrap();
+    let config = authd::trusting(&[&TLS13]);
     let owner = control(&mut tls, &config);
     let (ours, theirs) = pair();
     let sender = thread::spawn(move || client(&config, theirs).write_all(&[1; 100_000]).unwrap());
@@ -220,7 +229,7 @@ fn bytes_that_are_no_tls_end_the_connection_and_are_answered_by_an_alert_at_most
         &[0; 300],
     ];
     for bytes in hostile {
-        let mut tls = Tls::new(keys::certificates()).unwrap();
+        let mut tls = Tls::new(certificates()).unwrap();
         let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
         let mut incoming = bytes.to_vec();
         let (_, standing) = connection.take(&mut incoming, &mut out, |_| panic!("plain text"));
@@ -233,7 +242,7 @@ fn bytes_that_are_no_tls_end_the_connection_and_are_answered_by_an_alert_at_most
 
 #[test]
 fn a_flood_of_alerts_ends_the_connection() {
-    let mut tls = Tls::new(keys::certificates()).unwrap();
+    let mut tls = Tls::new(certificates()).unwrap();
     let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
     let mut failed = false;
     for _ in 0..100 {
@@ -246,9 +255,9 @@ fn a_flood_of_alerts_ends_the_connection() {
 
 #[test]
 fn half_a_handshake_takes_no_more_than_it_has_sent_and_waits() {
-    let mut tls = Tls::new(keys::certificates()).unwrap();
+    let mut tls = Tls::new(certificates()).unwrap();
     let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
-    let mut client = ClientConnection::new(keys::trusting(&[&TLS13]), keys::name()).unwrap();
+    let mut client = ClientConnection::new(authd::trusting(&[&TLS13]), authd::name()).unwrap();
     let mut hello = Vec::new();
     client.write_tls(&mut hello).unwrap();
     let half = hello.len() / 2;
@@ -260,7 +269,7 @@ fn half_a_handshake_takes_no_more_than_it_has_sent_and_waits() {
 
 #[test]
 fn no_more_handshakes_than_allowed_are_under_way() {
-    let mut tls = Tls::new(keys::certificates()).unwrap();
+    let mut tls = Tls::new(certificates()).unwrap();
     let all: Vec<_> = (0..MOST_HANDSHAKES).map(|_| tls.accept().unwrap()).collect();
     assert!(!tls.has_room());
     tls.settled();
