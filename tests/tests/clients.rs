@@ -8,8 +8,10 @@ mod clients {
     pub mod basic_ftp;
     pub mod curl;
     pub mod ftplib;
+    pub mod java;
     pub mod lftp;
     pub mod ncftp;
+    pub mod openssl;
     pub mod rclone;
     pub mod small;
     pub mod stage;
@@ -22,7 +24,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use clients::{
     small::there_and_back,
-    stage::{Client, Stage},
+    stage::{Client, Reach, Stage},
 };
 use e2e::{Daemon, Site, root_or_skip, tree};
 
@@ -38,12 +40,12 @@ fn as_ordinary_user(client: &dyn Client) {
 
 #[test]
 fn curl_gets_every_byte_back_from_a_daemon_started_by_root() {
-    as_root(&clients::curl::Curl);
+    as_root(&clients::curl::Curl(&[]));
 }
 
 #[test]
 fn curl_gets_every_byte_back_from_an_ordinary_user_s_daemon() {
-    as_ordinary_user(&clients::curl::Curl);
+    as_ordinary_user(&clients::curl::Curl(&[]));
 }
 
 #[test]
@@ -84,6 +86,53 @@ fn ncftp_gets_every_byte_back() {
 #[test]
 fn tnftp_gets_every_byte_back() {
     there_and_back(&clients::tnftp::Tnftp, 200);
+}
+
+/// Under TLS, where every data connection has to resume the session of its control connection.
+fn under_tls(client: &dyn Client, reach: Reach) {
+    if root_or_skip(client.name()) {
+        Stage::secured(Site::roomy(), reach).play(client);
+    }
+}
+
+#[test]
+fn curl_gets_every_byte_back_under_tls() {
+    under_tls(&clients::curl::Curl(&[]), Reach::Explicit);
+}
+
+#[test]
+fn curl_gets_every_byte_back_under_tls_1_2_from_the_first_byte_on() {
+    under_tls(&clients::curl::Curl(&["--tls-max", "1.2"]), Reach::Implicit);
+}
+
+#[test]
+fn lftp_gets_every_byte_back_under_tls() {
+    under_tls(&clients::lftp::Lftp, Reach::Explicit);
+}
+
+#[test]
+fn lftp_gets_every_byte_back_under_tls_from_the_first_byte_on() {
+    under_tls(&clients::lftp::Lftp, Reach::Implicit);
+}
+
+#[test]
+fn ftplib_gets_every_byte_back_under_tls_and_resumes_every_data_connection() {
+    under_tls(&clients::ftplib::Ftplib, Reach::Explicit);
+}
+
+#[test]
+fn curl_with_tls_on_the_control_connection_alone_is_served_where_the_policy_allows_it() {
+    clients::curl::control_alone();
+}
+
+#[test]
+fn java_gets_every_byte_back_under_tls_and_resumes_every_data_connection() {
+    clients::java::every_byte();
+}
+
+#[test]
+fn openssl_s_client_shakes_hands_by_both_versions_and_is_answered() {
+    clients::openssl::asks();
 }
 
 /// Some files in a directory of their own, some of which `*.txt` matches; fetched with that pattern.
