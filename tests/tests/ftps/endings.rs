@@ -68,6 +68,33 @@ fn store_blindly(session: &mut Session, line: &str, content: &[u8]) {
 }
 
 #[test]
+fn a_download_of_an_empty_file_is_complete_for_a_client_that_closes_without_reading_its_end() {
+    let Some(site) = site("empty downloads") else { return };
+    let daemon = Daemon::start(site);
+    daemon.put("alice", "empty", b"");
+    daemon.put("alice", "full", &vec![1; 20 << 20]);
+    for version in BOTH {
+        let mut session = Session::login(&daemon.site, "alice", &[version]);
+        for turn in 0..100 {
+            let mut data = session.data();
+            session.control.expect("RETR empty", &[150, 125]);
+            shake(&mut data).expect("a handshake");
+            if turn % 2 == 0 {
+                set_socket_linger(&data.sock, Some(Duration::ZERO)).expect("setsockopt");
+            }
+            drop(data);
+            session.control.expect_reply(&[226]);
+        }
+        let mut data = session.data();
+        session.control.expect("RETR full", &[150, 125]);
+        shake(&mut data).expect("a handshake");
+        set_socket_linger(&data.sock, Some(Duration::ZERO)).expect("setsockopt");
+        drop(data);
+        session.control.expect_reply(&[426]);
+    }
+}
+
+#[test]
 fn t04_a_client_that_closes_without_reading_loses_nothing_of_fifty_uploads_of_fifty_mebibytes() {
     if !e2e::root_or_skip("T04") {
         return;
