@@ -23,7 +23,7 @@ mod clients {
 use std::{collections::BTreeSet, fs, path::Path};
 
 use clients::{
-    small::there_and_back,
+    small::{on_stage, there_and_back},
     stage::{Client, Reach, Stage},
 };
 use e2e::{Daemon, Site, root_or_skip, tree};
@@ -97,12 +97,36 @@ fn under_tls(client: &dyn Client, reach: Reach) {
 
 #[test]
 fn curl_gets_every_byte_back_under_tls() {
-    under_tls(&clients::curl::Curl(&[]), Reach::Explicit);
+    curl_under_tls(&[], Reach::Explicit, "if-offered");
 }
 
 #[test]
-fn curl_gets_every_byte_back_under_tls_1_2_from_the_first_byte_on() {
-    under_tls(&clients::curl::Curl(&["--tls-max", "1.2"]), Reach::Implicit);
+fn curl_gets_every_byte_back_under_tls_1_2_and_resumes_every_data_connection() {
+    curl_under_tls(&["--tls-max", "1.2"], Reach::Explicit, "required");
+}
+
+#[test]
+fn curl_gets_every_byte_back_under_tls_from_the_first_byte_on() {
+    curl_under_tls(&[], Reach::Implicit, "if-offered");
+}
+
+#[test]
+fn curl_resumes_downloads_in_a_row_by_tls_1_3() {
+    clients::curl::downloads_in_a_row();
+}
+
+/// A smaller tree: it waits between files. Of TLS 1.3 it has one ticket for uploads in a row (caisson.toml(5),
+/// `data_resumption`).
+fn curl_under_tls(options: &'static [&'static str], reach: Reach, resumption: &str) {
+    if !root_or_skip("curl under TLS") {
+        return;
+    }
+    let curl = clients::curl::Curl(options);
+    let mut site = Site::roomy();
+    site.set("tls_required = \"data\"").set(&format!("data_resumption = \"{resumption}\""));
+    let stage = Stage::under_tls(site, reach);
+    on_stage(&stage, 88, |from| curl.upload(&stage, from), |to| curl.download(&stage, to));
+    stage.go_on(&curl);
 }
 
 #[test]
@@ -123,6 +147,11 @@ fn ftplib_gets_every_byte_back_under_tls_and_resumes_every_data_connection() {
 #[test]
 fn curl_with_tls_on_the_control_connection_alone_is_served_where_the_policy_allows_it() {
     clients::curl::control_alone();
+}
+
+#[test]
+fn curl_with_many_connections_at_once_is_served_under_tls_where_nothing_is_resumed() {
+    clients::curl::in_parallel();
 }
 
 #[test]

@@ -1,13 +1,19 @@
 //! curl: one run a task, all files by one configuration file, eight connections.
 //!
+//! Under TLS these are eight runs: curl offers on a data connection what it has last got from any connection to that host, so of
+//! several at once it takes one's ticket to another's transfer.
+//!
 //! curl 7.88 sleeps a second in front of a data connection when 229 is there before it looks for it, which a server on
 //! the same machine manages now and then (Pure-FTPd too); with several connections those seconds pass side by side.
 
-use std::{fs, os::unix::ffi::OsStrExt, path::Path, process::Command};
+use std::{fs, os::unix::ffi::OsStrExt, path::Path, process::Command, thread};
 
-use e2e::{Daemon, Site, root_or_skip, tree};
+use e2e::{Site, root_or_skip, tree};
 
 use super::stage::{Client, How, RATE, Reach, Stage, finish, percent};
+
+/// Connections at once.
+const CONNECTIONS: usize = 8;
 
 /// With further options.
 pub struct Curl(pub &'static [&'static str]);
@@ -28,8 +34,23 @@ impl Curl {
         format!("{scheme}://{}/{}", stage.address(), percent(path))
     }
 
-    /// A command for many files: pairs of an option with a local path, and a URL.
-    fn batch(&self, stage: &Stage, option: &str, top: &Path, files: &[&Path]) -> Command {
+    /// Moves many files, with one more option.
+    fn batch(&self, stage: &Stage, (option, more): (&str, &str), top: &Path, files: &[&Path]) {
+        let runs = if stage.reach == Reach::Clear { 1 } else { CONNECTIONS };
+        thread::scope(|threads| {
+            for (number, part) in files.chunks(files.len().div_ceil(runs)).enumerate() {
+                let mut command = self.of_list(stage, option, top, part, number);
+                command.arg(more);
+                if runs == 1 {
+                    command.args(["--parallel", "--parallel-max"]).arg(CONNECTIONS.to_string());
+                }
+                threads.spawn(|| finish(command));
+            }
+        });
+    }
+
+    /// A command for a list of files: pairs of an option with a local path, and a URL.
+    fn of_list(&self, stage: &Stage, option: &str, top: &Path, files: &[&Path], number: usize) -> Command {
         let mut text = Vec::new();
         for file in files {
             text.extend_from_slice(format!("{option} = ").as_bytes());
@@ -38,10 +59,10 @@ impl Curl {
                 format!("\nurl = \"{}\"\n", Self::url(stage, file.as_os_str().as_bytes())).as_bytes(),
             );
         }
-        let list = stage.work.join("curl.config");
+        let list = stage.work.join(format!("curl.config-{number}"));
         fs::write(&list, text).expect("write");
         let mut command = self.command(stage);
-        command.args(["--parallel", "--parallel-max", "8"]).arg("--config").arg(list);
+        command.arg("--config").arg(list);
         command
     }
 }
@@ -67,17 +88,13 @@ impl Client for Curl {
     fn upload(&self, stage: &Stage, from: &Path) {
         let files = tree::files(from);
         let files: Vec<&Path> = files.keys().map(AsRef::as_ref).collect();
-        let mut command = self.batch(stage, "upload-file", from, &files);
-        command.arg("--ftp-create-dirs");
-        finish(command);
+        self.batch(stage, ("upload-file", "--ftp-create-dirs"), from, &files);
     }
 
     fn download(&self, stage: &Stage, to: &Path) {
         let files = tree::files(&stage.home());
         let files: Vec<&Path> = files.keys().map(AsRef::as_ref).collect();
-        let mut command = self.batch(stage, "output", to, &files);
-        command.arg("--create-dirs");
-        finish(command);
+        self.batch(stage, ("output", "--create-dirs"), to, &files);
     }
 
     fn list(&self, stage: &Stage, dir: &str) -> Vec<String> {
@@ -122,14 +139,15 @@ pub fn control_alone() {
     }
     for (policy, allowed) in [("login", true), ("data", false)] {
         let mut site = Site::new();
-        site.certify().set(&format!("tls_required = \"{policy}\""));
-        let stage = Stage::set(Daemon::start(site));
+        site.set(&format!("tls_required = \"{policy}\""));
+        let stage = Stage::under_tls(site, Reach::Explicit);
         let content = tree::content(300_000, 6);
         let (from, to) = (stage.work.join("from"), stage.work.join("to"));
         fs::write(&from, &content).expect("write");
         let command = || {
-            let mut command = Curl(&["--ftp-ssl-control"]).command(&stage);
-            command.arg("--cacert").arg(stage.daemon.site.certificate());
+            let mut command = Command::new("curl");
+            command.args(["--disable", "--silent", "--show-error", "--ftp-ssl-control", "--cacert"]);
+            command.arg(stage.daemon.site.certificate()).arg("--user").arg(format!("alice:{}", stage.password()));
             command
         };
         let mut put = command();
@@ -146,4 +164,44 @@ pub fn control_alone() {
         finish(get);
         assert!(fs::read(&to).expect("read") == content);
     }
+}
+
+/// `--parallel` takes one connection's ticket to another's data connection: that is refused unless nothing is resumed.
+pub fn in_parallel() {
+    if !root_or_skip("curl --parallel under TLS") {
+        return;
+    }
+    let mut site = Site::new();
+    site.set("data_resumption = \"off\"");
+    let stage = Stage::under_tls(site, Reach::Explicit);
+    let (from, to) = (stage.work.join("from"), stage.work.join("to"));
+    fs::create_dir(&from).expect("mkdir");
+    (0..40).for_each(|number| tree::write(&from.join(number.to_string()), 50_000 + number, number));
+    let files = tree::files(&from);
+    let files: Vec<&Path> = files.keys().map(AsRef::as_ref).collect();
+    for (option, top) in [("upload-file", &from), ("output", &to)] {
+        let mut command = Curl(&[]).of_list(&stage, option, top, &files, 0);
+        command.args(["--create-dirs", "--parallel", "--parallel-max"]).arg(CONNECTIONS.to_string());
+        finish(command);
+    }
+    tree::assert_same(&from, &stage.home());
+    tree::assert_same(&from, &to);
+}
+
+/// Of downloads, it takes a new ticket from each.
+pub fn downloads_in_a_row() {
+    if !root_or_skip("curl, downloads in a row") {
+        return;
+    }
+    let stage = Stage::secured(Site::new(), Reach::Explicit);
+    for number in 0..20 {
+        stage.daemon.put("alice", &number.to_string(), &tree::content(20_000 + number, number as u64));
+    }
+    let files = tree::files(&stage.home());
+    let files: Vec<&Path> = files.keys().map(AsRef::as_ref).collect();
+    let to = stage.work.join("to");
+    let mut command = Curl(&["--tlsv1.3"]).of_list(&stage, "output", &to, &files, 0);
+    command.arg("--create-dirs");
+    finish(command);
+    tree::assert_same(&stage.home(), &to);
 }

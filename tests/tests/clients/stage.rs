@@ -77,8 +77,13 @@ impl Stage {
 
     /// With a daemon that refuses whatever is not under TLS, and data connections that do not resume.
     pub fn secured(mut site: Site, reach: Reach) -> Self {
-        site.certify();
         site.set("data_resumption = \"required\"").set("tls_required = \"data\"");
+        Self::under_tls(site, reach)
+    }
+
+    /// With a daemon that speaks TLS, by what its site says.
+    pub fn under_tls(mut site: Site, reach: Reach) -> Self {
+        site.certify();
         let implicit = site.listen_implicitly();
         let address = if reach == Reach::Implicit { implicit } else { site.address };
         Stage { reach, address, ..Self::set(Daemon::start(site)) }
@@ -119,6 +124,12 @@ impl Stage {
         let back = self.work.join("back");
         client.download(self, &back);
         tree::assert_same(&source, &back);
+        self.interrupted_download(client);
+    }
+
+    /// An upload and a download that are interrupted, and gone on with.
+    pub fn go_on(&self, client: &dyn Client) {
+        self.interrupted_upload(client);
         self.interrupted_download(client);
     }
 
