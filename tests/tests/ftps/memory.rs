@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-use e2e::{Daemon, Site, procs::Process};
+use e2e::{Daemon, Site, ftp::Client, procs::Process};
 use rustls::pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
 
-use super::wire::{BOTH, Session};
+use super::wire::{BOTH, Session, trusting};
 use crate::site;
 
 /// Longer than what malloc writes over when it frees, and in no program.
@@ -59,7 +59,7 @@ impl Wanted {
 fn turn(site: &Site, number: usize, content: &[u8]) {
     let name = format!("STOR f{}", number % 8);
     if number % 3 == 2 {
-        let mut client = e2e::ftp::Client::connect(site.address);
+        let mut client = Client::connect(site.address);
         client.login("alice", PASSWORD);
         client.stored(name, content);
         client.expect("QUIT", &[221]);
@@ -113,7 +113,7 @@ fn no_worker_remembers_the_private_key_or_a_password_under_load_and_after_it() {
                 }
             });
         }
-        let mut looks = 0..6;
+        let mut looks = 0..15;
         let left = loop {
             let left: Vec<_> = daemon.workers().into_iter().flat_map(|worker| key.found(worker)).collect();
             let left = if left.is_empty() { stays(&daemon, &password) } else { left };
@@ -133,6 +133,20 @@ fn no_worker_remembers_the_private_key_or_a_password_under_load_and_after_it() {
         }
     };
     after("the load");
+    // What was freed last is still there, if it was not wiped.
+    for version in BOTH {
+        for _ in 0..4 {
+            let config = trusting(&daemon.site, &[version]);
+            let mut session = Session::begin(Client::connect(daemon.address()), config);
+            session.control.expect("USER alice", &[331]);
+            session.control.expect(format!("PASS {PASSWORD}"), &[230]);
+            after("PASS under TLS");
+        }
+    }
+    let mut client = Client::connect(daemon.address());
+    client.expect("USER alice", &[331]);
+    client.expect(format!("PASS {PASSWORD}"), &[230]);
+    after("PASS in clear");
     drop((clear, secured));
     after("the last session");
     assert_eq!(daemon.workers().len(), 2);
