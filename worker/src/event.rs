@@ -179,6 +179,10 @@ impl Worker {
     }
 
     fn accept(&mut self, place: usize) {
+        // A client that comes first is not to be told that there is no TLS: the certificates are on their way.
+        if self.hub.settings.tls.is_some() && self.hub.tls.is_none() {
+            return self.listeners.leave(place, self.hub.now, &self.hub.registry);
+        }
         let mut accepted = 0;
         while accepted < PER_TURN {
             match self.listeners.accept(place, self.hub.now, &self.hub.registry) {

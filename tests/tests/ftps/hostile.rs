@@ -125,10 +125,9 @@ fn warnings(count: usize) -> Vec<u8> {
     record(21, &[1, 100]).repeat(count)
 }
 
-#[test]
-fn whatever_is_no_handshake_is_closed_at_once_logged_once_and_delays_nobody() {
-    let Some(mut place) = Place::new("bad handshakes") else { return };
-    let cases: Vec<(&str, Vec<u8>)> = vec![
+/// What is no handshake, or ends being one.
+fn bad_handshakes(place: &Place) -> Vec<(&'static str, Vec<u8>)> {
+    vec![
         ("garbage", e2e::tree::content(4096, 3)),
         ("zeros", vec![0; 100]),
         ("an HTTP request", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec()),
@@ -142,10 +141,22 @@ fn whatever_is_no_handshake_is_closed_at_once_logged_once_and_delays_nobody() {
         ("a message of 16 MiB", record(22, &[1, 0xff, 0xff, 0xff, 3, 3])),
         ("application data", record(23, &[7; 100])),
         ("a flood of alerts", warnings(20_000)),
-        ("a flood of alerts behind a hello of 1.2", [hello(&place, BOTH[0]), warnings(20_000)].concat()),
-        ("a flood of alerts behind a hello of 1.3", [hello(&place, BOTH[1]), warnings(20_000)].concat()),
-        ("a flood of hellos", hello(&place, BOTH[0]).repeat(1000)),
-    ];
+        ("a flood of alerts behind a hello of 1.2", [hello(place, BOTH[0]), warnings(20_000)].concat()),
+        ("a flood of alerts behind a hello of 1.3", [hello(place, BOTH[1]), warnings(20_000)].concat()),
+        ("a flood of hellos", hello(place, BOTH[0]).repeat(1000)),
+        ("a message in pieces and something else", [record(22, &[1, 0, 1, 44]), record(23, &[7; 100])].concat()),
+        ("a message in pieces of nothing", [record(22, &[1, 0, 1, 44]), record(22, &[]).repeat(5000)].concat()),
+        (
+            "a message in pieces that never ends",
+            [record(22, &[1, 0, 0xff, 0xff]), record(22, &[7]).repeat(30_000)].concat(),
+        ),
+    ]
+}
+
+#[test]
+fn whatever_is_no_handshake_is_closed_at_once_logged_once_and_delays_nobody() {
+    let Some(mut place) = Place::new("bad handshakes") else { return };
+    let cases = bad_handshakes(&place);
     for door in DOORS {
         for (name, bytes) in &cases {
             let mut socket = place.knock(door);
@@ -163,6 +174,28 @@ fn whatever_is_no_handshake_is_closed_at_once_logged_once_and_delays_nobody() {
     socket.write_all(&old_hello(1)).expect("send");
     let got = rest(&socket, SOON);
     assert!(matches!(got[..], [21, 3, _, 0, 2, 2, 40 | 70]), "{got:?}");
+}
+
+#[test]
+fn whatever_is_no_handshake_on_a_data_connection_refuses_the_transfer_and_the_session_goes_on() {
+    let Some(mut place) = Place::new("bad handshakes on data connections") else { return };
+    let kept = place.daemon.put("alice", "kept", b"as it was");
+    let mut session = Session::login(&place.daemon.site, "alice", &BOTH);
+    for (name, bytes) in bad_handshakes(&place) {
+        for line in ["STOR kept", "RETR kept"] {
+            let mut data = session.control.passive();
+            session.control.expect(line, &[150, 125]);
+            let _ = data.write_all(&bytes);
+            let asked = Instant::now();
+            session.control.expect_reply(&[522, 426]);
+            assert!(asked.elapsed() < SOON, "{name}: {:?}", asked.elapsed());
+            let got = rest(&data, SOON);
+            assert!(is_tls(&got), "{line}, {name}: {}", got.escape_ascii());
+            place.prompt();
+        }
+        assert_eq!(std::fs::read(&kept).expect("read"), b"as it was", "{name}");
+    }
+    assert_eq!(session.fetch("RETR kept").0, b"as it was");
 }
 
 #[test]
@@ -201,10 +234,16 @@ fn half_handshakes_are_closed_after_ten_seconds_and_delay_nobody() {
 struct Drip {
     socket: TcpStream,
     left: usize,
+    /// Each in a record of its own.
+    pieces: bool,
 }
 
 impl Write for Drip {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if std::mem::take(&mut self.pieces) {
+            let pieces: Vec<u8> = bytes[5..].iter().flat_map(|byte| record(bytes[0], &[*byte])).collect();
+            return self.socket.write_all(&pieces).map(|()| bytes.len());
+        }
         let one = if self.left > 0 { &bytes[..bytes.len().min(1)] } else { bytes };
         self.left = self.left.saturating_sub(1);
         self.socket.write(one)
@@ -224,14 +263,17 @@ impl Read for Drip {
 #[test]
 fn a_hello_that_comes_byte_by_byte_begins_a_session_like_any_other() {
     let Some(mut place) = Place::new("single bytes") else { return };
-    for (door, version) in DOORS.into_iter().zip([BOTH, BOTH]).flat_map(|(door, both)| both.map(|v| (door, v))) {
+    let pieces = [false, true];
+    for (door, (version, pieces)) in DOORS.into_iter().flat_map(|door| {
+        BOTH.into_iter().zip(pieces).chain(BOTH.into_iter().rev().zip(pieces)).map(move |how| (door, how))
+    }) {
         let config = trusting(&place.daemon.site, &[version]);
         let socket = place.knock(door);
         socket.set_nodelay(true).expect("setsockopt");
         let mut client = Client::over(socket);
         client.over_wire(|socket| {
             let conn = over(&config, socket.try_clone().expect("dup")).conn;
-            Box::new(rustls::StreamOwned::new(conn, Drip { socket, left: 400 }))
+            Box::new(rustls::StreamOwned::new(conn, Drip { socket, left: if pieces { 0 } else { 400 }, pieces }))
         });
         if matches!(door, Door::Implicit) {
             client.expect_reply(&[220]);

@@ -98,7 +98,10 @@ fn a_key_that_an_ordinary_user_may_not_read_is_named_to_that_user() {
     }
     let (mut site, files) = with_certificate();
     site.copy_programs();
-    for file in [site.config(), site.users(), files[0].clone()] {
+    site.accounts.truncate(1);
+    site.account_mut("alice").uid = site::ORDINARY_UID;
+    site.write();
+    for file in [site.dir.clone(), site.config(), site.users(), files[0].clone()] {
         site::give(&file, site::ORDINARY_UID);
     }
     let mut command = Command::new(site.programs.join("caissond"));

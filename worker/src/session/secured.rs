@@ -109,6 +109,10 @@ impl Session {
             if left == 0 || !Self::has_room(&hub.queue) {
                 break;
             }
+            if tls.held.len() >= records.len() && !tls.backlog {
+                self.tls_failed(&mut tls, "a message in more pieces than there is room for", hub);
+                break;
+            }
             let Some(filled) = self.receive_records(&mut tls, ended, &mut records) else { break };
             left = left.saturating_sub(filled);
             let incoming = records.get_mut(..filled).unwrap_or_default();
