@@ -9,6 +9,7 @@
 //! | [`serve`] | the loop and the links |
 //! | [`checks`] | from a question to its verdict |
 //! | [`queue`], [`pool`] | who is next; the threads that compute |
+//! | [`certificate`] | whether a client has its certificate's key |
 //! | [`verify`] | argon2id; stored hashes are read by [`stored_hash`] |
 //! | [`users`] | the table |
 //! | [`cache`] | credentials that were right a moment ago |
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod certificate;
 pub mod checks;
 pub mod delay;
 pub mod error;

@@ -20,7 +20,7 @@ fn damaged_records_are_fatal() {
     fatal("cut short", &whole[..whole.len() - 1], &[]);
     fatal("left over", &[&whole[..], b"x"].concat(), &[]);
     fatal("no such request", &[0xee, 1, 2, 3], &[]);
-    fatal("over-long", &[0; 5000], &[]);
+    fatal("over-long", &[0; 8000], &[]);
     fatal("an account's name with a slash", b"\x00\x01\x03a/b\x01x\x00\x7f\x00\x00\x01", &[]);
 }
 
@@ -56,7 +56,7 @@ fn a_wrong_password_gives_no_grant_and_no_broker() {
     let Some(mut scene) = Scene::set("wrong password") else { return };
     let puppet = scene.puppet.as_mut().expect("not ended");
     let ToAuthd::Check(mut ask) = check(&scene.daemon, "alice", 1) else { unreachable!("a check") };
-    ask.password = ipc::types::Secret::new(b"guess".to_vec()).expect("short");
+    ask.password = ipc::types::Secret::new(b"guess".to_vec());
     puppet.send(Link::Authd, &ToAuthd::Check(ask), &[]);
     let (FromAuthd::Verdict(verdict), _) = puppet.expect(Link::Authd) else { panic!("no verdict") };
     assert_eq!(verdict.outcome, Outcome::Rejected);
@@ -70,7 +70,7 @@ fn a_flood_of_checks_does_not_lock_others_out() {
     let puppet = scene.puppet.as_mut().expect("not ended");
     for session in 1..2000 {
         let ToAuthd::Check(mut ask) = check(&scene.daemon, "alice", session) else { unreachable!("a check") };
-        ask.password = ipc::types::Secret::new(format!("guess {session}").into_bytes()).expect("short");
+        ask.password = ipc::types::Secret::new(format!("guess {session}").into_bytes());
         ask.source = std::net::Ipv4Addr::from_bits(0x0a00_0000 + session).into();
         if !puppet.send(Link::Authd, &ToAuthd::Check(ask), &[]) && !puppet.process.is_alive() {
             break;

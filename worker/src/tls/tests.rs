@@ -53,7 +53,7 @@ fn until(mut step: impl FnMut() -> Flow) -> Flow {
 
 /// A control connection's handshake, to the end of what a client reads then: its tickets.
 fn control(tls: &mut Tls, config: &Arc<ClientConfig>) -> Owner {
-    let (mut connection, owner) = tls.accept().unwrap();
+    let (mut connection, owner) = tls.accept(false).unwrap();
     let mut client = ClientConnection::new(Arc::clone(config), authd::name()).unwrap();
     let (mut out, mut there) = (Outgoing::default(), Vec::new());
     while client.is_handshaking() || connection.is_handshaking() {
@@ -230,7 +230,7 @@ fn bytes_that_are_no_tls_end_the_connection_and_are_answered_by_an_alert_at_most
     ];
     for bytes in hostile {
         let mut tls = Tls::new(certificates()).unwrap();
-        let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
+        let ((mut connection, _), mut out) = (tls.accept(false).unwrap(), Outgoing::default());
         let mut incoming = bytes.to_vec();
         let (_, standing) = connection.take(&mut incoming, &mut out, |_| panic!("plain text"));
         assert!(standing.is_err(), "{}", bytes.escape_ascii());
@@ -243,7 +243,7 @@ fn bytes_that_are_no_tls_end_the_connection_and_are_answered_by_an_alert_at_most
 #[test]
 fn a_flood_of_alerts_ends_the_connection() {
     let mut tls = Tls::new(certificates()).unwrap();
-    let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
+    let ((mut connection, _), mut out) = (tls.accept(false).unwrap(), Outgoing::default());
     let mut failed = false;
     for _ in 0..100 {
         // A warning: no_renegotiation.
@@ -256,7 +256,7 @@ fn a_flood_of_alerts_ends_the_connection() {
 #[test]
 fn half_a_handshake_takes_no_more_than_it_has_sent_and_waits() {
     let mut tls = Tls::new(certificates()).unwrap();
-    let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
+    let ((mut connection, _), mut out) = (tls.accept(false).unwrap(), Outgoing::default());
     let mut client = ClientConnection::new(authd::trusting(&[&TLS13]), authd::name()).unwrap();
     let mut hello = Vec::new();
     client.write_tls(&mut hello).unwrap();
@@ -270,7 +270,7 @@ fn half_a_handshake_takes_no_more_than_it_has_sent_and_waits() {
 #[test]
 fn no_more_handshakes_than_allowed_are_under_way() {
     let mut tls = Tls::new(certificates()).unwrap();
-    let all: Vec<_> = (0..MOST_HANDSHAKES).map(|_| tls.accept().unwrap()).collect();
+    let all: Vec<_> = (0..MOST_HANDSHAKES).map(|_| tls.accept(false).unwrap()).collect();
     assert!(!tls.has_room());
     tls.settled();
     assert!(tls.has_room() && all.len() == MOST_HANDSHAKES);

@@ -456,7 +456,7 @@ fn no_password_stays_in_memory() {
             assert!(client.told("USER u").starts_with("331 "));
             client.send(&format!("PASS {login}"));
             let ToAuthd::Check(check) = receive(&mut world.authd).record else { panic!("a check was expected") };
-            assert_eq!(check.password.expose(), login.as_bytes());
+            assert_eq!(check.password.unwrap().expose(), login.as_bytes());
             links.push(world.grant_with_link(check.session, BrokerId(u32::try_from(turn).unwrap() + 1)));
             assert!(client.reply().starts_with("230 "));
             // malloc itself writes over the first bytes of what was freed.
