@@ -36,8 +36,13 @@ fn required() -> Tls {
 
 fn world(tls: Tls) -> World {
     let mut world = World::with(FtpSettings { tls: Some(tls), ..settings() });
-    world.authd.send(&FromAuthd::Certificates, &[keys::table().as_fd()]).unwrap();
+    certify(&mut world);
     world
+}
+
+/// authd sends the certificates.
+fn certify(world: &mut World) {
+    world.authd.send(&FromAuthd::Certificates, &[keys::table().as_fd()]).unwrap();
 }
 
 type Wire = StreamOwned<ClientConnection, TcpStream>;
@@ -391,6 +396,7 @@ fn on_an_implicit_listener_the_greeting_follows_the_handshake_and_others_are_clo
     world.monitor.send(&ToWorker::Settings(pack(&FtpSettings { tls, ..settings() }).unwrap()), &[]).unwrap();
     // The settings are there when what was sent behind them is.
     world.replace_authd();
+    certify(&mut world);
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
     let mut client = loop {
         let raw = world.raw_client();
