@@ -29,7 +29,8 @@ use crate::{
     delay::Delays,
     pool::{Done, Pool},
     queue::{Full, Queue, Waiting},
-    users::{Proof, Reason, Table},
+    reason::Reason,
+    users::{Proof, Table},
 };
 
 /// Most checks a worker has open at once, those whose refusal is held back included. More are answered busy.

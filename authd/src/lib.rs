@@ -11,7 +11,7 @@
 //! | [`queue`], [`pool`] | who is next; the threads that compute |
 //! | [`certificate`] | whether a client has its certificate's key |
 //! | [`verify`] | argon2id; stored hashes are read by [`stored_hash`] |
-//! | [`users`] | the table |
+//! | [`users`], [`reason`] | the table; why it lets nobody in |
 //! | [`cache`] | credentials that were right a moment ago |
 //! | [`delay`], [`network`] | repeated failure; what one source is |
 //! | [`keys`] | the files of `[[certificate]]` |
@@ -30,6 +30,7 @@ pub mod network;
 pub mod outlet;
 pub mod pool;
 pub mod queue;
+pub mod reason;
 pub mod serve;
 pub mod sign;
 pub mod users;

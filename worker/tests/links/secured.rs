@@ -34,7 +34,7 @@ fn required() -> Tls {
     Tls { resumption: Resumption::Required, ..Tls::default() }
 }
 
-fn world(tls: Tls) -> World {
+pub fn world(tls: Tls) -> World {
     let mut world = World::with(FtpSettings { tls: Some(tls), ..settings() });
     certify(&mut world);
     world
@@ -52,7 +52,7 @@ fn wire(config: &Arc<ClientConfig>, socket: TcpStream) -> Wire {
 }
 
 /// A client whose control connection is under TLS.
-fn secured(client: Client, config: &Arc<ClientConfig>) -> Client {
+pub fn secured(client: Client, config: &Arc<ClientConfig>) -> Client {
     client.over(|socket| Box::new(wire(config, socket)))
 }
 
