@@ -69,7 +69,10 @@ pub fn warm_up() -> Result<(), &'static str> {
 pub fn read(files: &[OwnedFd]) -> Result<(Keyring, OwnedFd), Wrong> {
     let (mut keys, mut chains) = (Keyring::new(), Vec::new());
     for (number, pair) in files.chunks(2).enumerate() {
-        let wrong = |(key, why)| Wrong { place: u8::try_from(2 * number + usize::from(key)).unwrap_or(u8::MAX), why };
+        let wrong = |(key, why): (bool, String)| Wrong {
+            place: u8::try_from(2 * number + usize::from(key)).unwrap_or(u8::MAX),
+            why: format!("{why} (named by [[certificate]])"),
+        };
         let [certificate, key] = pair else { return Err(wrong((false, "has no key".to_owned()))) };
         let (chain, key) = read_pair(certificate, key).map_err(wrong)?;
         keys.insert(chain.key, key);
@@ -290,7 +293,8 @@ mod tests {
         let open = file(key.serialize_pem().as_bytes());
         rustix::fs::fchmod(&open, rustix::fs::Mode::RUSR | rustix::fs::Mode::ROTH).unwrap();
         let wrong = read(&[file(certificate.as_bytes()), open]).unwrap_err();
-        assert_eq!(wrong.why, "mode 0404 lets everybody read a private key; chmod o-r");
+        let why = "mode 0404 lets everybody read a private key; chmod o-r (named by [[certificate]])";
+        assert_eq!(wrong.why, why);
     }
 
     #[test]

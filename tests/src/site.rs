@@ -8,6 +8,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
+    process::Command,
     sync::atomic::{AtomicU32, Ordering},
 };
 
@@ -22,6 +23,8 @@ pub const ORDINARY_UID: u32 = 61_803;
 
 /// The control port of every daemon; each has an address of its own.
 const PORT: u16 = 18_021;
+/// The port of clients that begin with TLS.
+const IMPLICIT: u16 = 18_990;
 /// The passive range of every daemon.
 const PASSIVE: (u16, u16) = (18_100, 18_499);
 
@@ -32,7 +35,8 @@ pub struct Account {
     pub name: String,
     /// Its password in clear.
     pub password: &'static str,
-    hash: &'static str,
+    /// The hash of that.
+    pub hash: &'static str,
     /// Its uid and gid.
     pub uid: u32,
     /// Its root directory.
@@ -190,6 +194,36 @@ impl Site {
             None => self.tables.push((table.to_owned(), vec![line.to_owned()])),
         }
         self
+    }
+
+    /// Gives it a certificate for `localhost` and its own address, by `caissonctl make-certificate`. Clients trust it when
+    /// they are told to trust that very file.
+    pub fn certify(&mut self) -> &mut Self {
+        let mut command = Command::new(self.programs.join("caissonctl"));
+        command.arg("make-certificate").arg(&self.dir).arg("localhost").arg(self.address.ip().to_string());
+        let made = command.output().expect("run caissonctl");
+        assert!(made.status.success(), "{made:?}");
+        self.sections.push(String::from_utf8(made.stdout).expect("a section of caisson.toml"));
+        self
+    }
+
+    /// Lets it listen at another port of its address too, for clients that begin with TLS.
+    pub fn listen_implicitly(&mut self) -> SocketAddr {
+        let address = SocketAddr::new(self.address.ip(), IMPLICIT);
+        self.section("listen", &format!("address = \"{address}\"\ntls = \"implicit\""));
+        address
+    }
+
+    /// Where the certificate of [`Site::certify`] is.
+    #[must_use]
+    pub fn certificate(&self) -> PathBuf {
+        self.dir.join("certificate.pem")
+    }
+
+    /// Where its key is.
+    #[must_use]
+    pub fn key(&self) -> PathBuf {
+        self.dir.join("key.pem")
     }
 
     /// Where `caisson.toml` is.

@@ -49,6 +49,24 @@ fn a_killed_worker_takes_only_its_own_sessions_along() {
 }
 
 #[test]
+fn new_clients_go_to_the_worker_that_holds_fewest_but_do_not_wait_for_it() {
+    if !root_or_skip("stop a worker") {
+        return;
+    }
+    let daemon = Daemon::start(Site::new());
+    let (_first, second) = daemon.login_at_two_workers("alice");
+    let idle = daemon.worker_of(&second);
+    idle.signal(Signal::SIGSTOP);
+    // One of them has been promised to the worker that does not come.
+    let crowd: Vec<Client> = (0..100).map(|_| daemon.connect()).collect();
+    assert!(crowd.iter().all(|client| daemon.worker_of(client) != idle));
+    idle.signal(Signal::SIGCONT);
+    let fresh: Vec<Client> = (0..60).map(|_| daemon.connect()).collect();
+    let taken = fresh.iter().filter(|client| daemon.worker_of(client) == idle).count();
+    assert!(taken >= 45, "it has taken {taken} of {}", fresh.len());
+}
+
+#[test]
 fn a_new_worker_accepts_within_fifty_milliseconds_and_no_connection_is_lost() {
     if !root_or_skip("respawn") {
         return;

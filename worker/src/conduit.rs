@@ -367,6 +367,11 @@ impl Conduit {
     /// After a complete upload nobody waits for that end: the reply comes first. Nor does anybody wait for the file.
     pub fn end(&mut self, how: How, hub: &mut Hub) -> Turn {
         let moved = self.moved();
+        let how = if how == How::Reset && self.transfer.as_ref().is_some_and(Transfer::owes_nothing) {
+            How::Complete
+        } else {
+            how
+        };
         if how == How::Complete
             && let Some(transfer) = self.transfer.take_if(|transfer| !transfer.closes_slowly())
         {

@@ -30,7 +30,7 @@ use crate::{
     hub::{Hub, NEVER, Source},
     ledger::{Full, Ledger},
     link::{Link, Lost},
-    listeners::{Accepted, Listeners, PER_TURN},
+    listeners::{AHEAD, Accepted, Listeners, PER_TURN},
     lobby::{Heard, Lobby},
     session::{Approach, Arrival, Seen, Session},
     tls::Tls,
@@ -95,6 +95,9 @@ impl Worker {
             while let Some(key) = self.hub.looked_at_now() {
                 self.with(key, |session, hub| session.on_data(hub));
             }
+            if self.listeners.due().is_some_and(|due| due <= self.hub.now) {
+                self.listeners.wake(self.hub.now, &self.hub.registry);
+            }
             if self.hub.now >= self.hub.due {
                 self.expire();
             }
@@ -132,7 +135,7 @@ impl Worker {
         // A congested link wakes the loop when it takes lines again.
         let log = if self.hub.monitor.is_congested() { None } else { self.hub.log.due() };
         let soon = self.hub.soon.front().map_or(NEVER, |(when, _)| *when);
-        let due = self.hub.due.min(log.unwrap_or(NEVER)).min(soon);
+        let due = self.hub.due.min(log.unwrap_or(NEVER)).min(soon).min(self.listeners.due().unwrap_or(NEVER));
         (due != NEVER).then(|| Duration::from_millis(due.saturating_sub(self.hub.now)))
     }
 
@@ -183,14 +186,15 @@ impl Worker {
                 Accepted::Short(errno) => {
                     let text = format_args!("reason=\"cannot accept clients for a second\" errno={errno}");
                     self.hub.log(Level::Error, Happened::Limit, None, text);
-                    self.hub.due_at(self.hub.now + crate::listeners::REST_MS);
                     return;
                 }
                 Accepted::Client(fd, peer, listener) => self.arrive(fd, peer, listener),
             }
             accepted += 1;
         }
-        if accepted > 0 {
+        if accepted > 0 && self.hub.ledger.lead() > AHEAD {
+            self.listeners.leave(place, self.hub.now, &self.hub.registry);
+        } else if accepted > 0 {
             self.listeners.queue_up(place, &self.hub.registry);
         }
     }
@@ -453,7 +457,7 @@ impl Worker {
         }
     }
 
-    /// Time limits, idle passive sockets, listeners that have rested, proxies that say nothing.
+    /// Time limits, idle passive sockets, proxies that say nothing.
     fn expire(&mut self) {
         let now = self.hub.now;
         let keys: Vec<usize> =
@@ -463,10 +467,9 @@ impl Worker {
         }
         let sessions = self.sessions.iter().map(|(_, session)| session.due(&self.hub)).min();
         let ports = self.hub.pool.expire(now);
-        let listeners = self.listeners.wake(now, &self.hub.registry);
         let (late, proxies) = self.lobby.expire(now);
         late.into_iter().for_each(|proxy| self.no_header(proxy, "no PROXY header in time"));
-        let next = [sessions, ports, listeners, proxies].into_iter().flatten().min().unwrap_or(NEVER);
+        let next = [sessions, ports, proxies].into_iter().flatten().min().unwrap_or(NEVER);
         self.hub.due = if next == NEVER { NEVER } else { next.max(now + COARSE_MS) };
     }
 

@@ -172,6 +172,12 @@ impl Ledger {
         taken
     }
 
+    /// By how many connections we hold more than the worker that holds fewest; a region that cannot be read says nothing.
+    pub fn lead(&self) -> u32 {
+        let held = |region| read_header(region).map_or(self.held, |(held, _)| held);
+        self.held.saturating_sub(self.others.iter().map(held).min().unwrap_or(self.held))
+    }
+
     /// Gives back the place of a connection from `address`.
     pub fn release(&mut self, address: IpAddr) {
         self.uncount(address);

@@ -3,7 +3,8 @@
 //! They are watched level-triggered and exclusively (EPOLLEXCLUSIVE): a connection wakes one worker, and one that is
 //! busy leaves it to another. mio knows no such thing, so it is set on mio's own epoll descriptor; the events come out
 //! of mio's poll all the same. The kernel wakes the worker that has watched longest, so one that took clients watches
-//! anew: clients that come one by one go round the workers instead of to the same one for ever.
+//! anew: clients that come one by one go round the workers instead of to the same one for ever. In a burst the first to be
+//! awake would take most of them before another is: one that is [`AHEAD`] of the others leaves them some moments.
 
 use std::{io, net::SocketAddr, os::fd::OwnedFd};
 
@@ -20,6 +21,10 @@ use crate::hub::Source;
 
 /// Clients accepted on one listener in one turn: few, so that a burst is shared with the other workers.
 pub const PER_TURN: usize = 4;
+/// Connections that a worker may hold more than the one that holds fewest, before it leaves new ones to the others.
+pub const AHEAD: u32 = 8;
+/// For so many milliseconds: longer than it takes to wake up, and not long for a client if the others do not come.
+const LEFT_MS: u64 = 2;
 /// Without descriptors or memory, the listener rests for so many milliseconds.
 pub const REST_MS: u64 = 1000;
 
@@ -45,6 +50,8 @@ pub enum Accepted {
 #[derive(Debug, Default)]
 pub struct Listeners {
     entries: Slab<Entry>,
+    /// When the first that rests has rested.
+    due: Option<u64>,
 }
 
 impl Listeners {
@@ -80,8 +87,7 @@ impl Listeners {
                     Err(_) => continue,
                 },
                 Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
-                    let _ = epoll::delete(registry, &entry.fd);
-                    entry.rests_until = Some(now + REST_MS);
+                    self.rest(place, now + REST_MS, registry);
                     return Accepted::Short(errno);
                 }
                 Ok((_, None)) | Err(Errno::INTR | Errno::CONNABORTED) => {}
@@ -99,9 +105,27 @@ impl Listeners {
         }
     }
 
-    /// Wakes listeners that have rested; tells when the next one has.
-    pub fn wake(&mut self, now: u64, registry: &Registry) -> Option<u64> {
-        let mut next = None;
+    /// Leaves clients to the other workers, for some moments.
+    pub fn leave(&mut self, place: usize, now: u64, registry: &Registry) {
+        self.rest(place, now + LEFT_MS, registry);
+    }
+
+    fn rest(&mut self, place: usize, until: u64, registry: &Registry) {
+        if let Some(entry) = self.entries.get_mut(place).filter(|entry| entry.rests_until.is_none()) {
+            let _ = epoll::delete(registry, &entry.fd);
+            entry.rests_until = Some(until);
+            self.due = Some(self.due.map_or(until, |due| due.min(until)));
+        }
+    }
+
+    /// When a listener has rested, milliseconds.
+    pub fn due(&self) -> Option<u64> {
+        self.due
+    }
+
+    /// Wakes listeners that have rested.
+    pub fn wake(&mut self, now: u64, registry: &Registry) {
+        self.due = None;
         for (place, entry) in &mut self.entries {
             match entry.rests_until {
                 Some(until) if until <= now => {
@@ -109,9 +133,8 @@ impl Listeners {
                 }
                 Some(_) | None => {}
             }
-            next = [next, entry.rests_until].into_iter().flatten().min();
+            self.due = [self.due, entry.rests_until].into_iter().flatten().min();
         }
-        next
     }
 }
 

@@ -2,13 +2,18 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
 };
 
-use e2e::{Daemon, Site, daemon::run_to_end, root_or_skip, site, wait::within};
+use e2e::{
+    Daemon, Site,
+    daemon::{Ended, run_to_end},
+    root_or_skip, site,
+    wait::within,
+};
 use nix::sys::signal::Signal;
 
 use super::pair;
@@ -37,7 +42,10 @@ fn put(files: &[PathBuf; 2], pair: &[String; 2]) {
 fn fails(site: Site) -> String {
     let mut command = Command::new(site.programs.join("caissond"));
     command.arg("-f").arg(site.config());
-    let ended = run_to_end(site, command);
+    one_line(run_to_end(site, command))
+}
+
+fn one_line(ended: Ended) -> String {
     assert_eq!(ended.status.code(), Some(1), "{}", ended.said);
     let lines: Vec<_> = ended.said.lines().filter(|line| !line.trim().is_empty()).collect();
     assert_eq!(lines.len(), 1, "one line:\n{}", ended.said);
@@ -54,6 +62,15 @@ fn a_start_with_files_that_cannot_be_used_ends_with_a_line_that_names_file_and_r
     let spoilt: &[(Spoil, usize, &str)] = &[
         (|files| fs::remove_file(&files[1]).expect("unlink"), 1, "No such file or directory"),
         (|files| fs::remove_file(&files[0]).expect("unlink"), 0, "No such file or directory"),
+        (
+            |files| {
+                fs::remove_file(&files[1]).expect("unlink");
+                fs::create_dir(&files[1]).expect("mkdir");
+            },
+            1,
+            "not a regular file",
+        ),
+        (|files| site::give(&files[1], site::ORDINARY_UID), 1, "chown it to root"),
         (|files| mode(&files[1], 0o604), 1, "mode 0604 lets everybody read a private key; chmod o-r"),
         (|files| mode(&files[1], 0o660), 1, "mode 0660 lets others write it; chmod go-w"),
         (|files| site::write_private(&files[0], "nothing"), 0, "holds no certificate in PEM"),
@@ -70,7 +87,25 @@ fn a_start_with_files_that_cannot_be_used_ends_with_a_line_that_names_file_and_r
         let line = fails(site);
         let file = files[*which].display().to_string();
         assert!(line.contains(&file) && line.contains(why), "{line}");
+        assert!(line.contains("[[certificate]]"), "the setting: {line}");
     }
+}
+
+#[test]
+fn a_key_that_an_ordinary_user_may_not_read_is_named_to_that_user() {
+    if !root_or_skip("an unreadable key") {
+        return;
+    }
+    let (mut site, files) = with_certificate();
+    site.copy_programs();
+    for file in [site.config(), site.users(), files[0].clone()] {
+        site::give(&file, site::ORDINARY_UID);
+    }
+    let mut command = Command::new(site.programs.join("caissond"));
+    command.uid(site::ORDINARY_UID).gid(site::ORDINARY_UID).arg("-f").arg(site.config());
+    let line = one_line(run_to_end(site, command));
+    let key = files[1].display().to_string();
+    assert!(line.contains(&key) && line.contains("denied") && line.contains("[[certificate]]"), "{line}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use rustls::{
     unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError, UnbufferedStatus},
 };
 
-use super::{Outgoing, Owner, clients::Clients, tickets::Tickets};
+use super::{Outgoing, Owner, clients::Clients, keys::NoSignature, tickets::Tickets};
 
 /// What a record adds to its plain text, at most: header, tag, and nonce or type.
 const RECORD_OVERHEAD: usize = 64;
@@ -43,13 +43,19 @@ pub struct Connection {
     foreign: bool,
     ended: bool,
     closed: bool,
+    /// Nothing can be sent any more.
+    failed: bool,
+    /// Bytes of whole records that rustls has seen and wants to see again, in front of what comes: parts of a message of the
+    /// handshake. It looks for their end even where nothing is to be read, and panics when they are not there.
+    seen: usize,
 }
 
 impl Connection {
     pub(super) fn new(config: &Arc<ServerConfig>, tickets: &Arc<Tickets>, owner: Owner) -> Result<Self, Error> {
         let tls = Box::new(UnbufferedServerConnection::new(Arc::clone(config))?);
-        let (clients, possession, foreign, ended, closed) = Default::default();
-        Ok(Connection { tls, tickets: Arc::clone(tickets), owner, clients, possession, foreign, ended, closed })
+        let tickets = Arc::clone(tickets);
+        let (clients, possession, foreign, ended, closed, failed, seen) = Default::default();
+        Ok(Connection { tls, tickets, owner, clients, possession, foreign, ended, closed, failed, seen })
     }
 
     /// The same, where its configuration asks for certificates.
@@ -96,10 +102,13 @@ impl Connection {
         give: &mut impl FnMut(&[u8]) -> bool,
     ) -> (usize, Result<Standing, Error>) {
         let mut taken = 0;
+        // rustls moves the parts of a message together, over the headers of those it has seen.
+        let seen = std::mem::take(&mut self.seen).min(incoming.len());
+        let whole = seen + whole_records(incoming.get(seen..).unwrap_or_default());
         loop {
             let rest = incoming.get_mut(taken..).unwrap_or_default();
             let UnbufferedStatus { mut discard, state } = self.tls.process_tls_records(rest);
-            let mut goes_on = true;
+            let (mut goes_on, mut waits) = (true, false);
             match state {
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     while let Some(Ok(record)) = traffic.next_record() {
@@ -111,7 +120,7 @@ impl Connection {
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::PeerClosed) => self.ended = true,
                 Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_) | ConnectionState::Closed) => {
-                    goes_on = false;
+                    (goes_on, waits) = (false, true);
                 }
                 // Early data is never allowed, and there are no other states in this version.
                 Ok(_) => return (taken + discard, Err(Error::General("early data".into()))),
@@ -122,6 +131,8 @@ impl Connection {
             }
             taken += discard;
             if !goes_on {
+                // What waits behind a reader that has enough was not looked at.
+                self.seen = if waits { whole.saturating_sub(taken) } else { 0 };
                 return (taken, Ok(self.standing()));
             }
         }
@@ -188,8 +199,12 @@ impl Connection {
         mut room: usize,
         mut put: impl FnMut(&mut WriteTraffic<'_>, &mut [u8]) -> Result<usize, EncryptError>,
     ) -> bool {
+        if self.failed {
+            return false;
+        }
+        let mut seen = vec![0; self.seen];
         loop {
-            match self.tls.process_tls_records(&mut []).state {
+            match self.tls.process_tls_records(&mut seen).state {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => match put(&mut traffic, out.room(room)) {
                     Ok(written) => {
                         out.fill(written);
@@ -211,12 +226,12 @@ impl Connection {
         }
     }
 
-    /// What rustls wants sent after a failure: an alert.
+    /// What rustls wants sent after it has failed: an alert. It is asked for nothing else: it would look at what made it fail again.
     fn drain(&mut self, out: &mut Outgoing) {
-        loop {
+        self.failed = true;
+        while self.tls.wants_write() {
             match self.tls.process_tls_records(&mut []).state {
                 Ok(ConnectionState::EncodeTlsData(mut data)) => encode(&mut data, out),
-                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 _ => return,
             }
         }
@@ -238,6 +253,16 @@ fn encode(data: &mut EncodeTlsData<'_, ServerConnectionData>, out: &mut Outgoing
     }
 }
 
+/// How many bytes the whole records at the front have (RFC 8446 5.1).
+fn whole_records(bytes: &[u8]) -> usize {
+    let mut rest = bytes;
+    while let [_, _, _, high, low, payload @ ..] = rest {
+        let Some(behind) = payload.get(usize::from(u16::from_be_bytes([*high, *low]))..) else { break };
+        rest = behind;
+    }
+    bytes.len() - rest.len()
+}
+
 /// Why a connection failed, in few words of ours: what rustls says may hold what the client sent.
 pub fn why(error: &Error) -> &'static str {
     match error {
@@ -250,7 +275,9 @@ pub fn why(error: &Error) -> &'static str {
         Error::AlertReceived(_) => "the client refused it",
         Error::NoApplicationProtocol => "the client offers another protocol by ALPN",
         Error::DecryptError => "a record that does not decrypt",
-        Error::General(_) | Error::Other(_) => "no signature by the certificate's key",
+        Error::Other(other) => {
+            other.0.downcast_ref().map_or("no signature by the certificate's key", |NoSignature(why)| why)
+        }
         _ => "it is not possible with this client",
     }
 }

@@ -6,7 +6,7 @@
 //! Not here: what authd signs (authd/src/sign), and everything TLS does with it.
 
 use std::{
-    fmt, io,
+    error, fmt, io,
     os::fd::OwnedFd,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -20,7 +20,7 @@ use ipc::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{
-    Error, SignatureAlgorithm, SignatureScheme,
+    Error, OtherError, SignatureAlgorithm, SignatureScheme,
     client::verify_server_name,
     pki_types::{CertificateDer, ServerName},
     server::{ClientHello, ParsedCertificate, ResolvesServerCert},
@@ -142,7 +142,8 @@ struct RemoteSigner {
 
 impl Signer for RemoteSigner {
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
-        let message = Blob::new(message).map_err(|_| no_signature("longer than any handshake's"))?;
+        let message = Blob::new(message)
+            .map_err(|_| no_signature("no signature from authd: the message is longer than any handshake's"))?;
         let sign = Sign { tag: 0, key: self.key, scheme: self.scheme.into(), message };
         lock(&self.line).ask(sign).map_err(no_signature)
     }
@@ -152,8 +153,20 @@ impl Signer for RemoteSigner {
     }
 }
 
-fn no_signature(why: &str) -> Error {
-    Error::General(format!("no signature from authd: {why}"))
+/// Why authd has not signed, in words of ours.
+#[derive(Debug)]
+pub(super) struct NoSignature(pub &'static str);
+
+impl fmt::Display for NoSignature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl error::Error for NoSignature {}
+
+fn no_signature(why: &'static str) -> Error {
+    Error::Other(OtherError(Arc::new(NoSignature(why))))
 }
 
 /// The link to the signing thread.
@@ -170,7 +183,7 @@ impl Line {
     /// Asks, and waits for the answer. The error says why there is none.
     fn ask(&mut self, sign: Sign) -> Result<Vec<u8>, &'static str> {
         if self.owed && self.answer(Duration::ZERO)?.is_none() {
-            return Err("it is busy with an earlier one");
+            return Err("no signature from authd: it is busy with an earlier one");
         }
         self.tag = self.tag.wrapping_add(1);
         let link = self.link.as_mut().ok_or(GONE)?;
@@ -179,8 +192,10 @@ impl Line {
         }
         match self.answer(PATIENCE)? {
             Some(FromKeys::Signed(_, signature)) => Ok(signature.as_bytes().to_vec()),
-            Some(FromKeys::Refused(_)) => Err("refused: it has another key now, or none of that kind"),
-            None => Err("it took too long"),
+            Some(FromKeys::Refused(_)) => {
+                Err("no signature from authd: refused, it has another key now or none of that kind")
+            }
+            None => Err("no signature from authd: it took too long"),
         }
     }
 
@@ -218,7 +233,7 @@ impl Line {
     }
 }
 
-const GONE: &str = "it is gone; caissond starts it again";
+const GONE: &str = "no signature from authd: it is gone; caissond starts it again";
 
 fn tag(answer: &FromKeys) -> u32 {
     match answer {

@@ -321,3 +321,47 @@ fn data_connections_resume_the_control_connection_of_a_client_with_a_certificate
         assert_eq!(sender.join().unwrap(), Some(HandshakeKind::Resumed));
     }
 }
+
+/// A record in clear.
+fn record(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(payload.len()).unwrap().to_be_bytes();
+    [&[kind, 3, 1], &length[..], payload].concat()
+}
+
+#[test]
+fn a_message_in_pieces_may_stay_unfinished_when_the_connection_is_closed() {
+    let mut tls = Tls::new(certificates()).unwrap();
+    let (mut connection, _) = tls.accept(false).unwrap();
+    // Two pieces of a ClientHello of 300 bytes, and the beginning of a third.
+    let begun = [record(22, &[1, 0, 1, 44, 3, 3]), record(22, &[7; 40]), vec![22, 3, 1, 0]].concat();
+    let mut out = Outgoing::default();
+    let (taken, standing) = connection.take(&mut begun.clone(), &mut out, |_| true);
+    assert_eq!((taken, standing), (0, Ok(Standing::Handshake)));
+    assert!(!connection.seal(b"too early", &mut out));
+    connection.close(&mut out);
+    // More of it, behind what was not taken.
+    let mut more = [begun, vec![1, 9], record(22, &[7; 500])].concat();
+    assert!(connection.take(&mut more, &mut out, |_| true).1.is_err());
+}
+
+#[test]
+fn after_a_failure_an_alert_goes_out_and_nothing_else() {
+    for bytes in [
+        record(22, &[1, 0xff, 0xff, 0xff, 3, 3]),
+        record(99, b"no type"),
+        vec![22, 3, 1, 0xff, 0xff, 0],
+        record(23, &[0; 100]),
+        [record(22, &[1, 0, 1, 44]), record(23, &[0; 100])].concat(),
+        [record(22, &[1, 0, 1, 44]), record(22, &[0; 16_385])].concat(),
+    ] {
+        let mut tls = Tls::new(certificates()).unwrap();
+        let (mut connection, _) = tls.accept(false).unwrap();
+        let mut out = Outgoing::default();
+        assert!(connection.take(&mut bytes.clone(), &mut out, |_| true).1.is_err(), "{bytes:?}");
+        let told = out.filled().to_vec();
+        assert!(told.is_empty() || matches!(told[..], [21, 3, _, 0, 2, 2, _]), "{told:?}");
+        assert!(!connection.seal(b"reply", &mut out));
+        connection.close(&mut out);
+        assert_eq!(out.filled(), told);
+    }
+}

@@ -76,7 +76,12 @@ impl ProducesTickets for Tickets {
     }
 
     fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
-        self.own(self.sealed.decrypt(ticket)?)
+        // What is not ours to open is from another worker, or from before a restart: somebody else's all the same.
+        let Some(marked) = self.sealed.decrypt(ticket) else {
+            self.foreign.store(true, Ordering::Relaxed);
+            return None;
+        };
+        self.own(marked)
     }
 }
 
@@ -113,10 +118,12 @@ mod tests {
             assert_eq!(tickets.get(b"id").as_deref(), Some(&b"kept"[..]));
         }
         tickets.serve(Owner(2));
-        assert_eq!(tickets.decrypt(b""), None);
         assert!(!tickets.foreign());
         assert_eq!(tickets.decrypt(&ticket), None);
         assert_eq!(tickets.get(b"id"), None);
+        assert!(tickets.foreign());
+        tickets.serve(Owner(1));
+        assert_eq!(tickets.decrypt(&Tickets::new().unwrap().encrypt(b"of another worker").unwrap()), None);
         assert!(tickets.foreign());
     }
 }

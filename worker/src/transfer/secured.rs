@@ -13,7 +13,7 @@ use rustix::{
 };
 
 use super::{
-    Ends, Path, Step, Tools,
+    Ends, Path, Step, Tools, Transfer, Way,
     pooled::{read_at, write_all},
 };
 use crate::tls::{
@@ -170,6 +170,14 @@ impl Path for In {
             }
         }
         Step::More
+    }
+}
+
+impl Transfer {
+    /// Whether nothing but the end was to be sent. A client that knows the file to be empty (curl) closes without reading that,
+    /// which its kernel makes a reset of; it has lost nothing.
+    pub fn owes_nothing(&self) -> bool {
+        matches!(&self.way, Way::SecuredOut(out) if out.stream.is_ready() && out.from >= out.to) && self.moved == 0
     }
 }
 
