@@ -206,6 +206,42 @@ fn a_certificate_that_is_the_login_is_answered_with_232_and_nothing_else_lets_in
     assert!(client.told("NOOP").starts_with("257 \"/\""));
 }
 
+/// What a program prints; it must succeed.
+fn prints(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|cause| panic!("{command:?}: {cause}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn lftp_and_python_log_in_by_a_certificate() {
+    let Some(scene) = Scene::set("other clients") else { return };
+    let (address, Pair { certificate, key }) = (scene.daemon.address(), &scene.robot);
+    let mut lftp = Command::new("lftp");
+    lftp.args(["--norc", "-u", "robot,none", "-e"]).arg(format!(
+        "set ssl:cert-file {}; set ssl:key-file {}; set ssl:ca-file {}; set ssl:check-hostname no; \
+         set ftp:ssl-force yes; set ftp:ssl-protect-data yes; set net:max-retries 1; cat f; bye",
+        certificate.display(),
+        key.display(),
+        scene.server.certificate.display()
+    ));
+    assert_eq!(prints(lftp.arg(format!("ftp://{address}"))), "robot's");
+    let mut python = Command::new("python3");
+    python.arg("-c").arg(
+        "import ftplib, ssl, sys\n\
+         host, port, trusted, certificate, key = sys.argv[1:]\n\
+         context = ssl.create_default_context(cafile=trusted)\n\
+         context.check_hostname = False\n\
+         context.load_cert_chain(certificate, key)\n\
+         client = ftplib.FTP_TLS(context=context)\n\
+         client.connect(host, int(port))\n\
+         print(client.login('robot', 'none'), client.pwd())\n",
+    );
+    python.args([address.ip().to_string(), address.port().to_string()]);
+    python.arg(&scene.server.certificate).arg(certificate).arg(key);
+    assert_eq!(prints(&mut python).trim(), "232 Logged in by the certificate. /");
+}
+
 #[test]
 fn under_tls_1_2_and_in_clear_a_certificate_counts_as_none() {
     let Some(scene) = Scene::set("TLS 1.2") else { return };

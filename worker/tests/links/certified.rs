@@ -69,3 +69,15 @@ fn without_a_certificate_that_counts_the_password_is_asked_for_at_once() {
         assert_eq!(check.possession, None);
     }
 }
+
+#[test]
+fn a_certificate_longer_than_any_handshake_ends_its_client_and_nobody_else() {
+    let mut world = asking();
+    let mut client = world.client();
+    assert_eq!(client.told("AUTH TLS"), "234 Begin with TLS.");
+    let mut client = secured(client, &keys::showing(&[&TLS13], 3000).0);
+    assert!(client.is_closed());
+    let mut other = world.client();
+    assert_eq!(other.told("AUTH TLS"), "234 Begin with TLS.");
+    let _ = world.asking_as(secured(other, &keys::trusting(&[&TLS13])));
+}
