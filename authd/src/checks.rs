@@ -1,8 +1,8 @@
 //! From a question to its verdict: certificates, cache, queue, check threads, delays. Knows nothing of sockets.
 //!
 //! Reads from: workers (hostile), after decoding. Trusts: the user table.
-//! Holds: one open check a session; a session is granted only when its password was right under the table of this very
-//! moment; what is cached is answered in the turn it is asked, never behind argon2id.
+//! Holds: one open check a session; a session is granted only when its password, its certificate or both were right under the
+//! table of this very moment; what is cached is answered in the turn it is asked, never behind argon2id.
 //! Not here: sending (serve.rs), and in which order grant and verdict leave (serve.rs).
 
 use std::{
@@ -272,7 +272,7 @@ impl Desk {
     fn accept(&mut self, worker: WorkerId, session: SessionId, user: UserName, source: IpAddr, shown: Shown) {
         self.delays.succeeded(source, &user);
         self.set(worker, session, Phase::Granting);
-        // Nothing else is the account's: without certificates it is shown none of its own.
+        // Proved are certificates of the account's own alone: this one was needed.
         if let Shown::Proved(proved) = shown {
             self.used.remember(&user, proved);
             let (source, certificate) = (source.to_canonical(), hex(&proved.fingerprint));

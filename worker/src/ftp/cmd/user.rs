@@ -1,8 +1,8 @@
 //! USER: who the client says it is (RFC 959 4.1.1).
 //!
 //! Always 331: whether the account exists is nobody's business. But 232 where the client's certificate is all the account takes
-//! (RFC 2228 4). In a session that is logged in it ends that identity
-//! at once; nothing of it is left until PASS succeeds, and then but TYPE, MODE and STRU: transfer parameters are unchanged.
+//! (RFC 2228 4). In a session that is logged in it ends that identity at once; nothing of it is left until the next login, and then
+//! but TYPE, MODE and STRU: transfer parameters are unchanged.
 
 use ipc::{link::settings::Require, types::UserName};
 
