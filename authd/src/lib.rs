@@ -9,8 +9,9 @@
 //! | [`serve`] | the loop and the links |
 //! | [`checks`] | from a question to its verdict |
 //! | [`queue`], [`pool`] | who is next; the threads that compute |
+//! | [`certificate`] | whether a client has its certificate's key |
 //! | [`verify`] | argon2id; stored hashes are read by [`stored_hash`] |
-//! | [`users`] | the table |
+//! | [`users`], [`reason`] | the table; why it lets nobody in |
 //! | [`cache`] | credentials that were right a moment ago |
 //! | [`delay`], [`network`] | repeated failure; what one source is |
 //! | [`keys`] | the files of `[[certificate]]` |
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod certificate;
 pub mod checks;
 pub mod delay;
 pub mod error;
@@ -28,6 +30,7 @@ pub mod network;
 pub mod outlet;
 pub mod pool;
 pub mod queue;
+pub mod reason;
 pub mod serve;
 pub mod sign;
 pub mod users;

@@ -6,7 +6,7 @@ use std::{io::IoSlice, os::fd::AsFd};
 
 use harness::{Authd, CACHED, PASSWORD, PLAIN, Worker, check};
 use ipc::{
-    SendError,
+    Record, SendError,
     link::{
         log::Event,
         monitor_authd::{AuthdSettings, FromAuthd, ToAuthd},
@@ -53,8 +53,10 @@ fn a_malformed_record_costs_only_the_worker() {
 
 #[test]
 fn a_record_too_long_costs_only_the_worker() {
-    costs_only_the_worker(|worker| send_raw(worker, &[0; 1025]), "longer than 1024");
-    costs_only_the_worker(|worker| send_raw(worker, &[0; 100_000]), "longer than 1024");
+    let cap = worker_authd::ToAuthd::CAP;
+    let why = format!("longer than {cap}");
+    costs_only_the_worker(|worker| send_raw(worker, &vec![0; cap + 1]), &why);
+    costs_only_the_worker(|worker| send_raw(worker, &[0; 100_000]), &why);
 }
 
 #[test]

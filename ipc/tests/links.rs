@@ -203,9 +203,23 @@ fn worker_to_authd() -> Vec<worker_authd::ToAuthd> {
         ToAuthd::Check(Check {
             session: SessionId(1),
             user: user(),
-            password: Secret::new(vec![b'p'; Secret::MAX]).unwrap(),
+            password: Some(Secret::new(vec![b'p'; Secret::MAX]).unwrap()),
             source: IpAddr::V4(Ipv4Addr::LOCALHOST),
             host: HostName::new(vec!["a".repeat(61); 4].join(".").as_bytes()),
+            possession: Some(Box::new(Possession {
+                certificate: Blob::new(&[1; CERTIFICATE]).unwrap(),
+                transcript: Blob::new(&[2; 48]).unwrap(),
+                scheme: 0x0806,
+                signature: Blob::new(&[3; SIGNATURE]).unwrap(),
+            })),
+        }),
+        ToAuthd::Check(Check {
+            session: SessionId(2),
+            user: user(),
+            password: None,
+            source: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            host: None,
+            possession: None,
         }),
         ToAuthd::Forget(SessionId(1)),
     ]

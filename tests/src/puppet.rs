@@ -292,9 +292,10 @@ pub fn check(daemon: &Daemon, name: &str, session: u32) -> worker_authd::ToAuthd
     worker_authd::ToAuthd::Check(worker_authd::Check {
         session: SessionId(session),
         user: UserName::new(name.as_bytes()).expect("a name"),
-        password: Secret::new(daemon.site.account(name).password.as_bytes().to_vec()).expect("short"),
+        password: Secret::new(daemon.site.account(name).password.as_bytes().to_vec()),
         source: "127.0.0.1".parse().expect("an address"),
         host: None,
+        possession: None,
     })
 }
 

@@ -47,6 +47,8 @@ pub struct Account {
     pub locked: bool,
     /// Virtual hosts it belongs to; none is everywhere.
     pub hosts: Vec<&'static str>,
+    /// `certificate_login`, and `certificates`; with "login" it has no password.
+    pub certificates: Option<(&'static str, Vec<String>)>,
 }
 
 /// Passwords with their hashes at the lowest cost that is accepted (19 MiB, 2 passes).
@@ -141,6 +143,7 @@ impl Site {
             permissions,
             locked: false,
             hosts: Vec::new(),
+            certificates: None,
         });
         self.accounts.last_mut().expect("just pushed")
     }
@@ -265,8 +268,14 @@ impl Site {
         let mut text = String::new();
         for a in &self.accounts {
             let (name, hash, uid, home) = (&a.name, a.hash, a.uid, a.home.display());
-            let _ = writeln!(text, "[[user]]\nname = \"{name}\"\npassword = \"{hash}\"\nuid = {uid}\ngid = {uid}");
-            let _ = writeln!(text, "home = \"{home}\"");
+            let _ = writeln!(text, "[[user]]\nname = \"{name}\"\nuid = {uid}\ngid = {uid}\nhome = \"{home}\"");
+            let certificate_login = a.certificates.as_ref().map_or("no", |(login, _)| login);
+            if certificate_login != "login" {
+                let _ = writeln!(text, "password = \"{hash}\"");
+            }
+            if let Some((_, list)) = &a.certificates {
+                let _ = writeln!(text, "certificate_login = \"{certificate_login}\"\ncertificates = {list:?}");
+            }
             if let Some(permissions) = &a.permissions {
                 let _ = writeln!(text, "permissions = {permissions:?}");
             }

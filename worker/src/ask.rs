@@ -19,7 +19,7 @@ use ipc::{
         worker_authd::{Check, ToAuthd},
         worker_broker::{Answer, Ask, Done, Op},
     },
-    types::{BrokerId, HostName, ListenerId, Port, Secret, SessionId, UserName},
+    types::{BrokerId, ListenerId, Port, SessionId},
 };
 use mio::Registry;
 use slab::Slab;
@@ -155,17 +155,10 @@ impl Hub {
         self.ask_broker(broker, NOBODY, login, Op::Discard(number));
     }
 
-    /// Asks authd whether a password is right; `None` when it cannot be asked now.
-    pub fn ask_check(
-        &mut self,
-        session: usize,
-        user: UserName,
-        password: Secret,
-        source: std::net::IpAddr,
-        host: Option<HostName>,
-    ) -> Option<SessionId> {
+    /// Asks authd whether what a client proves itself with is right, under a fresh identity; `None` when it cannot be asked now.
+    pub fn ask_check(&mut self, session: usize, check: Check) -> Option<SessionId> {
         let login = self.draw_login()?;
-        let check = ToAuthd::Check(Check { session: login, user, password, source, host });
+        let check = ToAuthd::Check(Check { session: login, ..check });
         self.authd.as_mut()?.send(check, None, &self.registry).ok()?;
         self.logins.insert(login, session);
         Some(login)

@@ -234,6 +234,7 @@ impl Session {
     /// The monitor granted it.
     pub fn granted(&mut self, login: SessionId, broker: BrokerId, place: usize, hub: &mut Hub) {
         self.login = Login::Granted(login, place);
+        self.spend_possession();
         self.drive(Some(Event::Granted(login, broker)), hub);
     }
 

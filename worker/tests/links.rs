@@ -5,6 +5,8 @@
 mod authd;
 #[path = "links/brokers.rs"]
 mod brokers;
+#[path = "links/certified.rs"]
+mod certified;
 #[path = "links/harness.rs"]
 mod harness;
 #[path = "links/keys.rs"]

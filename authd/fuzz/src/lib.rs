@@ -1,7 +1,29 @@
-//! What the target asserts of bytes a taken-over worker may want signed.
+//! What the targets assert of bytes a taken-over worker may want signed, or may show as a client's proof.
 
-use authd::sign::input::{self, Input};
+use authd::{
+    certificate::Shown,
+    sign::input::{self, Input},
+};
+use ipc::{
+    link::worker_authd::{CERTIFICATE, Possession, SIGNATURE},
+    types::Blob,
+};
 use rustls::SignatureScheme;
+
+/// What a worker may say that a client has shown, for an account that has every certificate: nothing is proved by bytes alone.
+pub fn shown(bytes: &[u8]) {
+    let (scheme, rest) = bytes.split_first_chunk().map_or((0, bytes), |(scheme, rest)| (u16::from_be_bytes(*scheme), rest));
+    let (transcript, rest) = rest.split_at(rest.len().min(32));
+    let (signature, certificate) = rest.split_at(rest.len().min(SIGNATURE).min(72));
+    let possession = Possession {
+        certificate: Blob::<CERTIFICATE>::cut(certificate),
+        transcript: Blob::cut(transcript),
+        scheme,
+        signature: Blob::cut(signature),
+    };
+    assert!(Shown::judge(Some(&possession), |_| true).is_err());
+    assert!(matches!(Shown::judge(Some(&possession), |_| false), Ok(Shown::Other(_))));
+}
 
 /// Judges `message`; what is accepted is read once more, from its end, as a client would build it.
 pub fn sign_input(message: &[u8]) {

@@ -17,9 +17,10 @@ pub enum Input {
 
 /// How a TLS 1.3 server's begins: 64 spaces, the context, a zero.
 const CONTEXT: &[u8] = b"TLS 1.3, server CertificateVerify\0";
-const SPACES: usize = 64;
+/// Of them so many.
+pub const SPACES: usize = 64;
 /// Lengths of transcript hashes: SHA-256, and SHA-384 (RFC 8446 B.4).
-const HASHES: [usize; 2] = [32, 48];
+pub const HASHES: [usize; 2] = [32, 48];
 /// ClientHello.random and ServerHello.random.
 const RANDOMS: usize = 64;
 /// ECCurveType named_curve (RFC 8422 5.4).

@@ -218,8 +218,9 @@ impl Worker {
 }
 
 pub fn check(session: u32, user: &str, password: &[u8], source: [u8; 4]) -> Check {
-    let (user, password) = (user_name(user), Secret::new(password.to_vec()).unwrap());
-    Check { session: SessionId(session), user, password, source: source.into(), host: None }
+    let (user, password) = (user_name(user), Secret::new(password.to_vec()));
+    assert!(password.is_some());
+    Check { session: SessionId(session), user, password, source: source.into(), host: None, possession: None }
 }
 
 pub fn user_name(name: &str) -> UserName {
@@ -234,7 +235,8 @@ pub fn phc(cost: Cost, password: &[u8]) -> String {
 
 pub fn account(name: &str, phc: &str) -> UserRecord {
     let hash = Some(Blob::new(phc.as_bytes()).unwrap());
-    UserRecord { name: user_name(name), hash, locked: false, any_password: false, hosts: Vec::new() }
+    let (locked, any_password, hosts, certificate_login, certificates) = Default::default();
+    UserRecord { name: user_name(name), hash, locked, any_password, hosts, certificate_login, certificates }
 }
 
 /// alice, whose password is [`PASSWORD`].

@@ -68,6 +68,8 @@ pub struct Tls {
     pub require: Require,
     /// `data_resumption`.
     pub resumption: Resumption,
+    /// Some account has `certificates`: clients are asked for theirs.
+    pub asks_certificates: bool,
 }
 
 /// What may not be done without TLS.

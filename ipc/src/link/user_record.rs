@@ -17,6 +17,28 @@ pub struct UserRecord {
     pub any_password: bool,
     /// Clients must have named one of these hosts; none is anywhere. At most 16.
     pub hosts: Vec<HostName>,
+    /// What its certificates are for.
+    pub certificate_login: CertificateLogin,
+    /// Its certificates; at most [`CERTIFICATES`].
+    pub certificates: Vec<Fingerprint>,
+}
+
+/// Most certificates of an account.
+pub const CERTIFICATES: usize = 8;
+
+/// SHA-256 of a certificate in DER.
+pub type Fingerprint = [u8; 32];
+
+/// What the certificates of an account are for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CertificateLogin {
+    /// Nothing.
+    #[default]
+    No,
+    /// One of them is needed beside the password.
+    SecondFactor,
+    /// One of them is needed, and nothing else.
+    Login,
 }
 
 impl UserRecord {

@@ -5,6 +5,7 @@ use std::thread::available_parallelism;
 use ipc::link::monitor_config::{Listen, User};
 use ipc::link::places::{Door, Host, MOST, Passive};
 use ipc::link::settings::{Require, pack};
+use ipc::link::user_record::CertificateLogin;
 use ipc::types::{Ids, UserName};
 use rustix::process::geteuid;
 
@@ -59,6 +60,15 @@ fn hand_on(Settings { config, ftp, brokers, .. }: &mut Settings) -> Option<()> {
     // The places, which alone can be long, have been found to fit.
     (config.workers, config.brokers) = (pack(ftp)?, pack(brokers)?);
     Some(())
+}
+
+/// Workers ask clients for certificates where an account has some; otherwise no client is bothered. `None`: it does not fit
+/// what workers are told, which cannot be.
+pub fn ask_for_certificates(settings: &mut Settings, users: &Users) -> Option<()> {
+    if let Some(tls) = &mut settings.ftp.tls {
+        tls.asks_certificates = users.values().any(|user| !user.certificates.is_empty());
+    }
+    hand_on(settings)
 }
 
 /// Puts a repeated section where it belongs, or says which keyword is wrong.
@@ -180,8 +190,29 @@ fn judge(entry: &Entry, settings: &Settings) -> Result<Judged, (&'static str, St
     if let Some(host) = entry.account.hosts.iter().find(|host| !settings.hosts.contains(host)) {
         return Err(("hosts", format!("\"{host}\" is the name of no [[host]] in caisson.toml(5)")));
     }
+    certificates(&entry.account, settings)?;
     let gid = entry.gid.or_else(|| primary_group(uid));
     let gid = gid.ok_or_else(|| ("gid", format!("missing; the system has no user {uid} to take it from")))?;
     let ids = Some(Ids { uid, gid, groups: entry.groups.clone() });
     Ok(Judged { user: User { ids, ..entry.account.user.clone() }, ..entry.account.clone() })
+}
+
+/// Refuses what an admin may take for protection and is none.
+fn certificates(of: &Judged, settings: &Settings) -> Result<(), (&'static str, String)> {
+    use CertificateLogin::{Login, No, SecondFactor};
+    let wrong = match (of.certificate_login, of.certificates.is_empty(), of.hash.is_some()) {
+        (No, true, _) => return Ok(()),
+        (No, false, _) => ("certificate_login", "certificates are listed; expected \"second-factor\" or \"login\""),
+        (_, true, _) => ("certificates", "missing; certificate_login needs at least one"),
+        (Login, _, true) => {
+            ("password", "is never asked for with certificate_login = \"login\"; take one of the two out")
+        }
+        (SecondFactor, _, false) => ("password", "missing; certificate_login = \"second-factor\" needs one"),
+        _ if settings.ftp.tls.is_none() => (
+            "certificates",
+            "need TLS: a section [[certificate]] in caisson.toml(5); caissonctl make-certificate makes one",
+        ),
+        _ => return Ok(()),
+    };
+    Err((wrong.0, wrong.1.to_owned()))
 }

@@ -5,8 +5,8 @@
 use ipc::types::HostName;
 
 use crate::value::{
-    absolute, address, banner, file, gid, gids, hash, hosts, level, networks, permissions, ports, require, resumption,
-    security, set, uid, zone,
+    absolute, address, banner, certificate_login, file, fingerprints, gid, gids, hash, hosts, level, networks,
+    permissions, ports, require, resumption, security, set, uid, zone,
 };
 use crate::{Entry, Part, Settings};
 
@@ -52,6 +52,7 @@ impl<T> Kind<T> {
     }
 }
 
+const FINGERPRINTS: &str = "an array of at most 8 strings, SHA-256 of a certificate in 64 hexadecimal digits";
 const BANNER: &str = "a string of at most 1024 printable bytes, lines separated by \\n";
 const HOSTS: &str = "an array of at most 16 names of [[host]] sections of caisson.toml";
 const IPV4: &str = "a string, an IPv4 address";
@@ -138,6 +139,8 @@ pub const REPEATED: &[Keyword<Part>] = &[
 pub const USER: &[Keyword<Entry>] = &[
     word("user", "name",              REQUIRED,  Text("a string of 1 to 64 bytes without control bytes, / and :", |e, v| set(&mut e.name, ipc::types::UserName::new(v.as_bytes()).map(Some)))),
     word("user", "password",          UNSET,     Text("a string, an argon2id hash in PHC form", |e, v| set(&mut e.account.hash, Some(hash(v)?)))),
+    word("user", "certificate_login", "\"no\"",  Text("\"no\" or \"second-factor\" or \"login\"", |e, v| set(&mut e.account.certificate_login, certificate_login(v)))),
+    word("user", "certificates",      "[]",      List(FINGERPRINTS, |e, v| set(&mut e.account.certificates, Some(fingerprints(v)?)))),
     word("user", "home",              REQUIRED,  Text(PATH, |e, v| set(&mut e.account.user.home, absolute(v)))),
     word("user", "uid",               REQUIRED,  Id(UID, |e, v| set(&mut e.uid, Some(uid(v)?)))),
     word("user", "gid",               UNSET,     Id(GID, |e, v| set(&mut e.gid, Some(gid(v)?)))),

@@ -30,12 +30,13 @@ use ipc::Received;
 use ipc::link::Confine;
 use ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
 use ipc::link::settings::{BrokerSettings, FtpSettings, Tls};
+use ipc::link::user_record::{CertificateLogin, Fingerprint};
 use ipc::types::{Blob, HostName, Network, UserName};
 use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 use crate::doubts::Doubts;
 
-pub use check::{accounts, settings};
+pub use check::{accounts, ask_for_certificates, settings};
 pub use keywords::{CONFIG, Keyword, Kind, REPEATED, REQUIRED, UNSET, USER};
 pub use parse::Source;
 
@@ -115,6 +116,10 @@ pub struct Judged {
     pub any_password: bool,
     /// For authd: clients must have named one of these.
     pub hosts: Vec<HostName>,
+    /// For authd: what its certificates are for.
+    pub certificate_login: CertificateLogin,
+    /// For authd: its certificates.
+    pub certificates: Vec<Fingerprint>,
     /// What the monitor is told.
     pub user: User,
 }
@@ -148,7 +153,7 @@ fn read(link: &mut ConfigEnd) -> Result<(Loaded, [OwnedFd; 2]), String> {
     let root = confine.ids.is_some();
     let (weaker, doubts) = confined(confine)?;
     let source = read_file(config, String::from_utf8_lossy(file.as_bytes()).into_owned(), "-f")?;
-    let settings = settings(&source, root)?;
+    let mut settings = settings(&source, root)?;
     link.send(&FromConfig::UsersFile(settings.users_file.clone()), &[]).map_err(|e| format!("the link: {e:?}"))?;
     let (ToConfig::Users, users) = receive(link)? else {
         return Err("caisson-config: Users follows UsersFile".to_owned());
@@ -157,6 +162,7 @@ fn read(link: &mut ConfigEnd) -> Result<(Loaded, [OwnedFd; 2]), String> {
     let users = hidden(users).map_err(|why| format!("{name}: {why} (named by users_file)"))?;
     let users = read_file(users, name, "users_file")?;
     let users = accounts(&users, &source, &settings)?;
+    ask_for_certificates(&mut settings, &users).ok_or("caisson-config: settings of workers are too long")?;
     let tables = table::tables(&users).map_err(|e| format!("memfd: {e}"))?;
     let warnings = doubts.about(&settings, &users);
     Ok((Loaded { config: settings.config, weaker: Blob::cut(weaker.as_bytes()), warnings }, tables))

@@ -19,7 +19,9 @@ pub(crate) fn tables(users: &Users) -> io::Result<[OwnedFd; 2]> {
     let record = |(name, of): (&UserName, &Judged)| {
         let (hash, hosts) = (of.hash.clone(), of.hosts.clone());
         let (locked, any_password) = (of.user.locked, of.any_password);
-        to_stdvec(&UserRecord { name: name.clone(), hash, locked, any_password, hosts })
+        let (certificate_login, certificates) = (of.certificate_login, of.certificates.clone());
+        let name = name.clone();
+        to_stdvec(&UserRecord { name, hash, locked, any_password, hosts, certificate_login, certificates })
     };
     Ok([sealed("accounts", users.iter().map(account))?, sealed("users", users.iter().map(record))?])
 }

@@ -44,8 +44,9 @@ impl Files {
             Ok::<_, String>(Source { file: path.display().to_string(), text })
         };
         let config = read(self.config())?;
-        let settings = config::settings(&config, uid() == 0)?;
+        let mut settings = config::settings(&config, uid() == 0)?;
         let users = config::accounts(&read(settings.users_file.clone())?, &config, &settings)?;
+        config::ask_for_certificates(&mut settings, &users).expect("it fits");
         Ok((settings, users))
     }
 
@@ -369,7 +370,8 @@ fn tls_is_told_to_workers_where_there_is_a_certificate_and_asked_for_nowhere_els
     assert_eq!(settings.config.certificates, [PathBuf::from("/c.pem"), "/k.pem".into()]);
     let implicit_at = vec!["127.0.0.1:990".parse().unwrap()];
     let (require, resumption) = (Require::Login, Resumption::Required);
-    assert_eq!(settings.ftp.tls, Some(Tls { implicit: implicit_at, plain: Vec::new(), require, resumption }));
+    let expected = Tls { implicit: implicit_at, require, resumption, ..Tls::default() };
+    assert_eq!(settings.ftp.tls, Some(expected));
     let (settings, _) = Files::new("", "").load().unwrap();
     assert_eq!(settings.ftp.tls, None);
     for (config, place) in [(head, "caisson.toml:1:1: tls_required: "), (implicit, "caisson.toml:4:1: listen.tls: ")] {
@@ -387,4 +389,50 @@ fn a_certificate_has_a_key_and_there_are_sixteen_at_most() {
     assert!(error.contains("certificate.key: missing; expected a string, an absolute path"), "{error}");
     let long = format!("[[certificate]]\ncertificate = \"/{}\"\nkey = \"/k\"\n", "c".repeat(1024));
     assert!(Files::new(&long, "").error().contains("of less than 1024 bytes"));
+}
+
+#[test]
+fn clients_are_asked_for_certificates_where_an_account_has_some() {
+    use ipc::link::{settings::FtpSettings, user_record::CertificateLogin};
+    let pair = "[[certificate]]\ncertificate = \"/c.pem\"\nkey = \"/k.pem\"\n";
+    let more = format!("certificate_login = \"second-factor\"\ncertificates = [\"{}\"]", "ab".repeat(32));
+    let (settings, users) = Files::new(pair, &account("alice", &more)).load().unwrap();
+    let alice = users.values().next().unwrap();
+    assert_eq!(alice.certificate_login, CertificateLogin::SecondFactor);
+    assert_eq!(alice.certificates, [[0xab; 32]]);
+    let told: FtpSettings = unpack(&settings.config.workers).unwrap();
+    assert!(told.tls.unwrap().asks_certificates);
+    let (settings, _) = Files::new(pair, &account("alice", "")).load().unwrap();
+    let told: FtpSettings = unpack(&settings.config.workers).unwrap();
+    assert!(!told.tls.unwrap().asks_certificates);
+}
+
+#[test]
+fn what_looks_like_protection_by_a_certificate_and_is_none_is_refused() {
+    let pair = "[[certificate]]\ncertificate = \"/c.pem\"\nkey = \"/k.pem\"\n";
+    let listed = format!("certificates = [\"{}\"]", "ab".repeat(32));
+    let with = |login: &str, more: &str| account("alice", &format!("certificate_login = \"{login}\"\n{more}"));
+    let bare =
+        |users: String| users.lines().filter(|line| !line.starts_with("password")).collect::<Vec<_>>().join("\n");
+    for (users, error) in [
+        (account("alice", &listed), "users.toml:1:1: user.certificate_login: certificates are listed; expected"),
+        (with("login", ""), "users.toml:1:1: user.certificates: missing; certificate_login needs at least one"),
+        (with("second-factor", ""), "users.toml:1:1: user.certificates: missing; certificate_login needs at least one"),
+        (
+            with("login", &listed),
+            "users.toml:1:1: user.password: is never asked for with certificate_login = \"login\"",
+        ),
+        (bare(with("second-factor", &listed)), "users.toml:1:1: user.password: missing; certificate_login ="),
+        (with("maybe", &listed), "users.toml:7:21: user.certificate_login: expected \"no\" or \"second-factor\" or"),
+        (
+            with("login", "certificates = [\"ab\"]"),
+            "users.toml:8:16: user.certificates: \"ab\" is no SHA-256 fingerprint",
+        ),
+    ] {
+        let got = Files::new(pair, &users).error();
+        assert!(got.starts_with(error), "{got}");
+    }
+    assert!(Files::new(pair, &bare(with("login", &listed))).load().is_ok());
+    let got = wrong_users(&with("second-factor", &listed));
+    assert!(got.starts_with("users.toml:1:1: user.certificates: need TLS: a section [[certificate]]"), "{got}");
 }

@@ -174,9 +174,10 @@ fn loads(config: &str, users: &str) {
 fn the_examples_load() {
     let configs = examples(&page("caisson.toml.5"));
     let users = examples(&page("caisson-users.5"));
-    assert_eq!((configs.len(), users.len()), (2, 1));
+    assert_eq!((configs.len(), users.len()), (2, 2));
     configs.iter().for_each(|config| loads(config, ""));
-    users.iter().for_each(|users| loads("[[listen]]\naddress = \"127.0.0.1:2121\"\n", users));
+    let config = "[[listen]]\naddress = \"127.0.0.1:2121\"\n[[certificate]]\ncertificate = \"/c\"\nkey = \"/k\"\n";
+    users.iter().for_each(|users| loads(config, users));
 }
 
 #[test]

@@ -68,6 +68,8 @@ pub struct Shield {
     pub sized: bool,
     /// PROT P: the next data connections will be.
     pub private: bool,
+    /// The client has shown a certificate in the handshake, and has not logged in since.
+    pub certified: bool,
 }
 
 impl Context<'_> {
@@ -132,8 +134,9 @@ pub enum Event<'a> {
 /// [`Event`] at once.
 #[derive(Debug)]
 pub enum Order {
-    /// Ask authd; answered by `Verdict`, `Granted` or `GrantRefused`, `NoAuthd`.
-    Check(UserName, Secret),
+    /// Ask authd about this password, or whether the client's certificate is enough; answered by `Verdict`, `Granted` or
+    /// `GrantRefused`, `NoAuthd`.
+    Check(UserName, Option<Secret>),
     /// The client has named this host, or none any more: authd is told with the next `Check`.
     Host(Option<HostName>),
     /// Send what was said and go on under TLS; what the client has sent behind its line is dropped.

@@ -146,7 +146,10 @@ fn answer(op: &Op) -> Result<Done, Why> {
 
 #[cfg(test)]
 mod tests {
-    use ipc::link::settings::{Require, Tls};
+    use ipc::link::{
+        settings::{Require, Tls},
+        worker_authd::Outcome,
+    };
 
     use super::*;
 
@@ -378,6 +381,30 @@ mod tests {
             ["229 ", "521 ", "521 ", "200 ", "534 ", "200 ", "150 ", "226 "]
         );
         assert_eq!(under(Require::Login, &format!("{login}EPSV\r\nRETR f\r\n"))[3..], ["229 ", "150 ", "226 "]);
+    }
+
+    #[test]
+    fn a_certificate_that_is_enough_is_answered_with_232_and_another_asks_for_the_password() {
+        let settings = settings();
+        let shield = Shield { possible: true, on: true, certified: true, ..Shield::default() };
+        let cx =
+            Context { settings: &settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, shield, now: 0 };
+        let said = |event: Event<'static>| {
+            let (mut talk, mut out) = (Talk::default(), Out::default());
+            talk.on(Event::Line(line::Line::Command(b"USER u")), &cx, &mut out);
+            assert!(matches!(out.orders.as_slice(), [Order::Check(_, None)]) && out.bytes.is_empty());
+            assert!(!talk.takes_lines());
+            talk.on(event, &cx, &mut out);
+            (String::from_utf8(out.bytes).unwrap(), talk.takes_lines())
+        };
+        let granted = said(Event::Granted(SessionId(1), BrokerId(1)));
+        assert_eq!(granted, ("232 Logged in by the certificate.\r\n".to_owned(), true));
+        for outcome in [Outcome::Rejected, Outcome::Busy] {
+            assert_eq!(said(Event::Verdict(outcome)), ("331 Password, please.\r\n".to_owned(), true));
+        }
+        // authd's word alone makes nobody anything.
+        assert_eq!(said(Event::Verdict(Outcome::Accepted)), (String::new(), false));
+        assert!(said(Event::NoAuthd).0.starts_with("421 ") && said(Event::GrantRefused).0.starts_with("421 "));
     }
 
     #[test]

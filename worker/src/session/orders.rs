@@ -1,6 +1,9 @@
 //! Orders of the conversation to the loop's means.
 
-use ipc::types::{BrokerId, UserName};
+use ipc::{
+    link::worker_authd::Check,
+    types::{BrokerId, Secret, SessionId, UserName},
+};
 use rustix::io::pread;
 
 use super::{Errno, Event, Hub, Login, Place, Session};
@@ -88,9 +91,12 @@ impl Session {
         }
     }
 
-    fn check(&mut self, user: UserName, password: ipc::types::Secret, hub: &mut Hub) -> Option<Event<'static>> {
+    fn check(&mut self, user: UserName, password: Option<Secret>, hub: &mut Hub) -> Option<Event<'static>> {
         let host = self.rare.as_ref().and_then(|rare| rare.host.clone());
-        match hub.ask_check(self.key, user, password, self.peer.ip(), host) {
+        let (source, possession) = (self.peer.ip(), self.possession());
+        // Named here as nobody's.
+        let check = Check { session: SessionId(0), user, password, source, host, possession };
+        match hub.ask_check(self.key, check) {
             Some(login) => {
                 self.login = Login::Asked(login);
                 None

@@ -2,7 +2,7 @@
 //!
 //! What is here exists for sessions under TLS alone; others are not asked for more than a pointer.
 
-use ipc::link::settings::Resumption;
+use ipc::link::{settings::Resumption, worker_authd::Possession};
 use rustix::net::{RecvFlags, recv};
 
 use super::{Errno, Happened, Hub, Level, Session, Zeroize, line};
@@ -32,6 +32,8 @@ pub(super) struct Secured {
     backlog: bool,
     /// When the handshake began, until it is over.
     began: Option<u64>,
+    /// The certificate the client has shown, until it has logged in once.
+    possession: Option<Box<Possession>>,
     /// The client is greeted when it is over.
     greets: bool,
     /// Its tickets, until something is said: some clients (curl 7.88) take a record without words for the end.
@@ -58,10 +60,8 @@ impl Session {
     /// What is under TLS.
     pub(super) fn shield(&self, hub: &Hub) -> Shield {
         match (self.secured(), &hub.tls) {
-            (Some(tls), _) => tls.shield,
-            (None, Some(tls)) => {
-                Shield { possible: self.explicit, busy: !tls.has_room(), on: false, sized: false, private: false }
-            }
+            (Some(tls), _) => Shield { certified: tls.possession.is_some(), ..tls.shield },
+            (None, Some(tls)) => Shield { possible: self.explicit, busy: !tls.has_room(), ..Shield::default() },
             (None, None) => Shield::default(),
         }
     }
@@ -70,6 +70,18 @@ impl Session {
     pub(super) fn set_shield(&mut self, shield: Shield) {
         if let Some(tls) = self.rare.as_mut().and_then(|rare| rare.tls.as_mut()) {
             tls.shield = shield;
+        }
+    }
+
+    /// The certificate the client has shown.
+    pub(super) fn possession(&self) -> Option<Box<Possession>> {
+        self.secured().and_then(|tls| tls.possession.clone())
+    }
+
+    /// The client has logged in: authd takes its certificate no more.
+    pub(super) fn spend_possession(&mut self) {
+        if let Some(tls) = self.rare.as_mut().and_then(|rare| rare.tls.as_mut()) {
+            tls.possession = None;
         }
     }
 
@@ -87,14 +99,16 @@ impl Session {
         if !greets {
             self.flush(hub);
         }
-        let accepted = hub.tls.as_mut().filter(|tls| tls.has_room()).map(crate::tls::Tls::accept);
+        let asks = hub.settings.tls.as_ref().is_some_and(|tls| tls.asks_certificates);
+        let accepted = hub.tls.as_mut().filter(|tls| tls.has_room()).map(|tls| tls.accept(asks));
         let Some(Ok((connection, owner))) = accepted else {
             return self.handshake_failed("not possible now", hub);
         };
         self.reader = line::Reader::default();
         let shield = Shield { possible: true, on: true, ..Shield::default() };
-        let (held, began) = (Box::default(), Some(hub.now));
-        let tls = Secured { connection, owner, shield, held, backlog: false, began, greets, tickets: Vec::new() };
+        let (held, began, possession) = (Box::default(), Some(hub.now), None);
+        let tls =
+            Secured { connection, owner, shield, held, backlog: false, began, possession, greets, tickets: Vec::new() };
         self.rare.get_or_insert_default().tls = Some(Box::new(tls));
         hub.due_at(hub.now + HANDSHAKE_MS);
     }
@@ -178,6 +192,7 @@ impl Session {
             return;
         }
         self.settle_handshake(tls, hub);
+        tls.possession = tls.connection.take_possession();
         let (version, suite) = tls.connection.names();
         hub.log(Level::Debug, Happened::Connect, None, format_args!("tls={version} suite={suite} peer={}", self.peer));
         self.since = hub.now;

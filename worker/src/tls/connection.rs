@@ -5,13 +5,14 @@
 
 use std::{fmt, sync::Arc};
 
+use ipc::link::worker_authd::Possession;
 use rustls::{
     Error, HandshakeKind, InvalidMessage, ProtocolVersion, ServerConfig,
     server::{ServerConnectionData, UnbufferedServerConnection},
     unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError, UnbufferedStatus},
 };
 
-use super::{Outgoing, Owner, keys::NoSignature, tickets::Tickets};
+use super::{Outgoing, Owner, clients::Clients, keys::NoSignature, tickets::Tickets};
 
 /// What a record adds to its plain text, at most: header, tag, and nonce or type.
 const RECORD_OVERHEAD: usize = 64;
@@ -34,6 +35,10 @@ pub struct Connection {
     tls: Box<UnbufferedServerConnection>,
     tickets: Arc<Tickets>,
     owner: Owner,
+    /// While the client may show a certificate.
+    clients: Option<Arc<Clients>>,
+    /// The one it has shown.
+    possession: Option<Box<Possession>>,
     /// The client has offered somebody else's ticket.
     foreign: bool,
     ended: bool,
@@ -48,8 +53,20 @@ pub struct Connection {
 impl Connection {
     pub(super) fn new(config: &Arc<ServerConfig>, tickets: &Arc<Tickets>, owner: Owner) -> Result<Self, Error> {
         let tls = Box::new(UnbufferedServerConnection::new(Arc::clone(config))?);
-        let (tickets, foreign, ended, closed, failed) = (Arc::clone(tickets), false, false, false, false);
-        Ok(Connection { tls, tickets, owner, foreign, ended, closed, failed, seen: 0 })
+        let tickets = Arc::clone(tickets);
+        let (clients, possession, foreign, ended, closed, failed, seen) = Default::default();
+        Ok(Connection { tls, tickets, owner, clients, possession, foreign, ended, closed, failed, seen })
+    }
+
+    /// The same, where its configuration asks for certificates.
+    pub(super) fn asks(self, clients: Option<Arc<Clients>>) -> Self {
+        Connection { clients, ..self }
+    }
+
+    /// The certificate that the client has shown, with the proof that it is its own, once the handshake is over; then it is no
+    /// longer here. One that comes without a proof authd could judge (TLS 1.2) is none.
+    pub fn take_possession(&mut self) -> Option<Box<Possession>> {
+        if self.tls.is_handshaking() { None } else { self.possession.take() }
     }
 
     /// Takes whole records from the front of `incoming`, which is written over; `give` gets their plain text and says
@@ -71,6 +88,10 @@ impl Connection {
         }
         let taken = self.take_records(incoming, out, &mut give);
         self.foreign |= handshake && self.tickets.foreign();
+        if handshake {
+            self.possession = self.clients.as_ref().and_then(|clients| clients.shown()).or(self.possession.take());
+            self.clients.take_if(|_| !self.tls.is_handshaking());
+        }
         taken
     }
 

@@ -5,6 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `clients` | certificates of clients |
 //! | `connection` | one connection, sans-io |
 //! | `keys` | certificates, and signatures from authd |
 //! | `outgoing` | records that wait to be sent |
@@ -14,6 +15,7 @@
 //! Not here: what AUTH, PBSZ and PROT mean (ftp/), the control connection's turns (session/secured.rs), the data paths
 //! (transfer/secured.rs).
 
+mod clients;
 pub mod connection;
 pub mod keys;
 pub mod outgoing;
@@ -28,9 +30,10 @@ use ipc::link::settings::Resumption;
 use rustls::{
     Error, ServerConfig,
     crypto::{GetRandomFailed, aws_lc_rs},
-    server::{NoServerSessionStorage, ResolvesServerCert},
+    server::{NoClientAuth, NoServerSessionStorage, ResolvesServerCert, danger::ClientCertVerifier},
 };
 
+use clients::Clients;
 pub use connection::{Connection, Standing};
 pub use outgoing::Outgoing;
 pub use stream::Stream;
@@ -52,6 +55,9 @@ pub struct Owner(u64);
 #[derive(Debug)]
 pub struct Tls {
     control: Arc<ServerConfig>,
+    /// For control connections where some account has certificates.
+    asking: Arc<ServerConfig>,
+    clients: Arc<Clients>,
     data: Arc<ServerConfig>,
     /// For data connections where nothing is resumed.
     unresumed: Arc<ServerConfig>,
@@ -66,9 +72,9 @@ impl Tls {
     /// # Errors
     /// When random numbers for ticket keys are not to be had.
     pub fn new(certificates: Arc<dyn ResolvesServerCert>) -> Result<Self, Error> {
-        let tickets = Arc::new(Tickets::new()?);
-        let [control, data, unresumed] = configs(&certificates, &tickets)?;
-        Ok(Tls { control, data, unresumed, tickets, last: 0, handshakes: 0 })
+        let (tickets, clients) = (Arc::new(Tickets::new()?), Arc::new(Clients::new()));
+        let [control, asking, data, unresumed] = configs(&certificates, &tickets, &clients)?;
+        Ok(Tls { control, asking, clients, data, unresumed, tickets, last: 0, handshakes: 0 })
     }
 
     /// Whether a client may begin a handshake on its control connection now.
@@ -76,14 +82,16 @@ impl Tls {
         self.handshakes < MOST_HANDSHAKES
     }
 
-    /// A client begins its handshake on the control connection; [`Tls::settled`] is due for each.
+    /// A client begins its handshake on the control connection, and is asked for a certificate or not; [`Tls::settled`] is due
+    /// for each. It has no ticket that it could resume anything with here, so nobody goes on without showing a certificate anew.
     ///
     /// # Errors
     /// When rustls has no memory or random numbers for it.
-    pub fn accept(&mut self) -> Result<(Connection, Owner), Error> {
+    pub fn accept(&mut self, asks: bool) -> Result<(Connection, Owner), Error> {
         self.last += 1;
         let owner = Owner(self.last);
-        let connection = Connection::new(&self.control, &self.tickets, owner)?;
+        let config = if asks { &self.asking } else { &self.control };
+        let connection = Connection::new(config, &self.tickets, owner)?.asks(asks.then(|| Arc::clone(&self.clients)));
         self.handshakes += 1;
         Ok((connection, owner))
     }
@@ -113,16 +121,17 @@ pub fn prepare() -> Result<(), GetRandomFailed> {
     aws_lc_rs::default_provider().secure_random.fill(&mut [0; 1])
 }
 
-/// For control connections, for data connections, and for those that resume nothing.
+/// For control connections without and with certificates of clients, for data connections, and for those that resume nothing.
 fn configs(
     certificates: &Arc<dyn ResolvesServerCert>,
     tickets: &Arc<Tickets>,
-) -> Result<[Arc<ServerConfig>; 3], Error> {
+    clients: &Arc<Clients>,
+) -> Result<[Arc<ServerConfig>; 4], Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let config = |alpn: &[&[u8]], count| {
+    let config = |alpn: &[&[u8]], count, clients: Arc<dyn ClientCertVerifier>| {
         let mut config = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
+            .with_client_cert_verifier(clients)
             .with_cert_resolver(Arc::clone(certificates));
         config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
         config.send_tls13_tickets = count;
@@ -136,5 +145,11 @@ fn configs(
     };
     // Clients that use ALPN on data connections say ftp-data there, which is not registered.
     let data: [&[u8]; 2] = [b"ftp-data", b"ftp"];
-    Ok([config(&[b"ftp"], TICKETS.0)?, config(&data, TICKETS.1)?, config(&data, 0)?])
+    let nobody = || Arc::new(NoClientAuth);
+    Ok([
+        config(&[b"ftp"], TICKETS.0, nobody())?,
+        config(&[b"ftp"], TICKETS.0, clients.clone())?,
+        config(&data, TICKETS.1, nobody())?,
+        config(&data, 0, nobody())?,
+    ])
 }

@@ -53,7 +53,12 @@ fn until(mut step: impl FnMut() -> Flow) -> Flow {
 
 /// A control connection's handshake, to the end of what a client reads then: its tickets.
 fn control(tls: &mut Tls, config: &Arc<ClientConfig>) -> Owner {
-    let (mut connection, owner) = tls.accept().unwrap();
+    control_of(tls, config, false).1
+}
+
+/// The same, where clients are asked for certificates.
+fn control_of(tls: &mut Tls, config: &Arc<ClientConfig>, asks: bool) -> (Connection, Owner) {
+    let (mut connection, owner) = tls.accept(asks).unwrap();
     let mut client = ClientConnection::new(Arc::clone(config), authd::name()).unwrap();
     let (mut out, mut there) = (Outgoing::default(), Vec::new());
     while client.is_handshaking() || connection.is_handshaking() {
@@ -71,7 +76,7 @@ fn control(tls: &mut Tls, config: &Arc<ClientConfig>) -> Owner {
         out.clear();
     }
     tls.settled();
-    owner
+    (connection, owner)
 }
 
 /// Everything an upload brings, until close_notify.
@@ -230,7 +235,7 @@ fn bytes_that_are_no_tls_end_the_connection_and_are_answered_by_an_alert_at_most
     ];
     for bytes in hostile {
         let mut tls = Tls::new(certificates()).unwrap();
-        let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
+        let ((mut connection, _), mut out) = (tls.accept(false).unwrap(), Outgoing::default());
         let mut incoming = bytes.to_vec();
         let (_, standing) = connection.take(&mut incoming, &mut out, |_| panic!("plain text"));
         assert!(standing.is_err(), "{}", bytes.escape_ascii());
@@ -243,7 +248,7 @@ fn bytes_that_are_no_tls_end_the_connection_and_are_answered_by_an_alert_at_most
 #[test]
 fn a_flood_of_alerts_ends_the_connection() {
     let mut tls = Tls::new(certificates()).unwrap();
-    let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
+    let ((mut connection, _), mut out) = (tls.accept(false).unwrap(), Outgoing::default());
     let mut failed = false;
     for _ in 0..100 {
         // A warning: no_renegotiation.
@@ -256,7 +261,7 @@ fn a_flood_of_alerts_ends_the_connection() {
 #[test]
 fn half_a_handshake_takes_no_more_than_it_has_sent_and_waits() {
     let mut tls = Tls::new(certificates()).unwrap();
-    let ((mut connection, _), mut out) = (tls.accept().unwrap(), Outgoing::default());
+    let ((mut connection, _), mut out) = (tls.accept(false).unwrap(), Outgoing::default());
     let mut client = ClientConnection::new(authd::trusting(&[&TLS13]), authd::name()).unwrap();
     let mut hello = Vec::new();
     client.write_tls(&mut hello).unwrap();
@@ -270,10 +275,51 @@ fn half_a_handshake_takes_no_more_than_it_has_sent_and_waits() {
 #[test]
 fn no_more_handshakes_than_allowed_are_under_way() {
     let mut tls = Tls::new(certificates()).unwrap();
-    let all: Vec<_> = (0..MOST_HANDSHAKES).map(|_| tls.accept().unwrap()).collect();
+    let all: Vec<_> = (0..MOST_HANDSHAKES).map(|_| tls.accept(false).unwrap()).collect();
     assert!(!tls.has_room());
     tls.settled();
     assert!(tls.has_room() && all.len() == MOST_HANDSHAKES);
+}
+
+#[test]
+fn a_certificate_is_kept_with_its_proof_for_the_client_that_has_shown_it_alone() {
+    let mut tls = Tls::new(certificates()).unwrap();
+    let (showing, der) = authd::showing(&[&TLS13], 1);
+    let mut shown = |config: &Arc<ClientConfig>, asks| control_of(&mut tls, config, asks).0.take_possession();
+    let first = shown(&showing, true).unwrap();
+    assert_eq!(first.certificate.as_bytes(), der);
+    assert!([32, 48].contains(&first.transcript.as_bytes().len()) && !first.signature.is_empty());
+    let none = authd::trusting(&[&TLS13]);
+    assert_eq!(shown(&none, true), None);
+    // The same client again, whatever it has kept of the connection before: it has signed anew.
+    let second = shown(&showing, true).unwrap();
+    assert_eq!(second.certificate, first.certificate);
+    assert_ne!(second.transcript, first.transcript);
+    // It is not asked; there is no proof of that kind; the certificate is too long.
+    assert_eq!(shown(&showing, false), None);
+    assert_eq!(shown(&authd::showing(&[&TLS12], 1).0, true), None);
+    assert_eq!(shown(&authd::showing(&[&TLS13], 300).0, true), None);
+}
+
+#[test]
+fn data_connections_resume_the_control_connection_of_a_client_with_a_certificate() {
+    for version in BOTH {
+        let (mut tls, (config, _)) = (Tls::new(certificates()).unwrap(), authd::showing(&[version], 1));
+        let (_, owner) = control_of(&mut tls, &config, true);
+        let (ours, theirs) = pair();
+        let sender = thread::spawn(move || {
+            let mut client = client(&config, theirs);
+            client.write_all(b"x").unwrap();
+            client.conn.send_close_notify();
+            client.flush().unwrap();
+            client.conn.handshake_kind()
+        });
+        let mut stream = tls.secure(owner, true, Resumption::Required).unwrap();
+        assert_eq!(until(|| stream.shake(ours.as_fd())), Flow::Done);
+        assert_eq!(receive(&mut stream, &ours), (b"x".to_vec(), Flow::Done));
+        drop(ours);
+        assert_eq!(sender.join().unwrap(), Some(HandshakeKind::Resumed));
+    }
 }
 
 /// A record in clear.
@@ -285,7 +331,7 @@ fn record(kind: u8, payload: &[u8]) -> Vec<u8> {
 #[test]
 fn a_message_in_pieces_may_stay_unfinished_when_the_connection_is_closed() {
     let mut tls = Tls::new(certificates()).unwrap();
-    let (mut connection, _) = tls.accept().unwrap();
+    let (mut connection, _) = tls.accept(false).unwrap();
     // Two pieces of a ClientHello of 300 bytes, and the beginning of a third.
     let begun = [record(22, &[1, 0, 1, 44, 3, 3]), record(22, &[7; 40]), vec![22, 3, 1, 0]].concat();
     let mut out = Outgoing::default();
@@ -309,7 +355,7 @@ fn after_a_failure_an_alert_goes_out_and_nothing_else() {
         [record(22, &[1, 0, 1, 44]), record(22, &[0; 16_385])].concat(),
     ] {
         let mut tls = Tls::new(certificates()).unwrap();
-        let (mut connection, _) = tls.accept().unwrap();
+        let (mut connection, _) = tls.accept(false).unwrap();
         let mut out = Outgoing::default();
         assert!(connection.take(&mut bytes.clone(), &mut out, |_| true).1.is_err(), "{bytes:?}");
         let told = out.filled().to_vec();

@@ -15,7 +15,7 @@ fn a_login_needs_the_monitors_word_not_only_authds() {
     let mut world = World::new();
     let (mut client, check) = world.asking();
     assert_eq!(check.user.as_bytes(), b"u");
-    assert_eq!(check.password.expose(), b"secret");
+    assert_eq!(check.password.unwrap().expose(), b"secret");
     assert!(check.source.is_loopback());
     client.send("PWD");
     world.verdict(check.session, Outcome::Accepted);

@@ -14,7 +14,8 @@ use ipc::{
 };
 use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
 use rustls::{
-    ClientConfig, RootCertStore, SignatureScheme, SupportedProtocolVersion,
+    ClientConfig, ConfigBuilder, RootCertStore, SignatureScheme, SupportedProtocolVersion,
+    client::WantsClientCert,
     crypto::aws_lc_rs,
     pki_types::{CertificateDer, PrivateKeyDer, ServerName},
 };
@@ -56,12 +57,22 @@ pub fn sign(mut link: AuthdEnd) {
 
 /// For a client, which keeps its tickets to itself and uses each once.
 pub fn trusting(versions: &[&'static SupportedProtocolVersion]) -> Arc<ClientConfig> {
+    Arc::new(config(versions).with_no_client_auth())
+}
+
+/// For a client that shows a certificate of its own, which has so many names.
+pub fn showing(versions: &[&'static SupportedProtocolVersion], names: usize) -> (Arc<ClientConfig>, Vec<u8>) {
+    let names: Vec<_> = (0..names).map(|n| format!("{n}.client.example")).collect();
+    let made = rcgen::generate_simple_self_signed(names).unwrap();
+    let (der, key) = (made.cert.der().to_vec(), PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into()));
+    (Arc::new(config(versions).with_client_auth_cert(vec![made.cert.into()], key).unwrap()), der)
+}
+
+fn config(versions: &[&'static SupportedProtocolVersion]) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     let mut roots = RootCertStore::empty();
     roots.add(MADE.0.clone()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_protocol_versions(versions)
         .unwrap()
         .with_root_certificates(roots)
-        .with_no_client_auth();
-    Arc::new(config)
 }

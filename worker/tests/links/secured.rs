@@ -34,7 +34,7 @@ fn required() -> Tls {
     Tls { resumption: Resumption::Required, ..Tls::default() }
 }
 
-fn world(tls: Tls) -> World {
+pub fn world(tls: Tls) -> World {
     let mut world = World::with(FtpSettings { tls: Some(tls), ..settings() });
     certify(&mut world);
     world
@@ -52,7 +52,7 @@ fn wire(config: &Arc<ClientConfig>, socket: TcpStream) -> Wire {
 }
 
 /// A client whose control connection is under TLS.
-fn secured(client: Client, config: &Arc<ClientConfig>) -> Client {
+pub fn secured(client: Client, config: &Arc<ClientConfig>) -> Client {
     client.over(|socket| Box::new(wire(config, socket)))
 }
 
@@ -462,7 +462,7 @@ fn no_password_stays_in_memory() {
             assert!(client.told("USER u").starts_with("331 "));
             client.send(&format!("PASS {login}"));
             let ToAuthd::Check(check) = receive(&mut world.authd).record else { panic!("a check was expected") };
-            assert_eq!(check.password.expose(), login.as_bytes());
+            assert_eq!(check.password.unwrap().expose(), login.as_bytes());
             links.push(world.grant_with_link(check.session, BrokerId(u32::try_from(turn).unwrap() + 1)));
             assert!(client.reply().starts_with("230 "));
             // malloc itself writes over the first bytes of what was freed.

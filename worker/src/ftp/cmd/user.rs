@@ -1,7 +1,8 @@
 //! USER: who the client says it is (RFC 959 4.1.1).
 //!
-//! Always 331: whether the account exists is nobody's business. In a session that is logged in it ends that identity
-//! at once; nothing of it is left until PASS succeeds, and then but TYPE, MODE and STRU: transfer parameters are unchanged.
+//! Always 331: whether the account exists is nobody's business. But 232 where the client's certificate is all the account takes
+//! (RFC 2228 4). In a session that is logged in it ends that identity at once; nothing of it is left until the next login, and then
+//! but TYPE, MODE and STRU: transfer parameters are unchanged.
 
 use ipc::{link::settings::Require, types::UserName};
 
@@ -21,6 +22,5 @@ pub(in crate::ftp) fn run(state: State, arg: &[u8], cx: &Context<'_>, out: &mut 
         out.order(Order::Unlisten);
         out.order(Order::Logout);
     }
-    out.reply(331, "Password, please.");
-    State::NeedPass(NeedPass { user: UserName::new(arg), failures, text })
+    NeedPass { user: UserName::new(arg), failures, text }.begin(cx, out)
 }
