@@ -31,7 +31,7 @@ pub mod verify;
 
 use std::{process::ExitCode, time::Duration};
 
-use ipc::{
+use child_ipc::{
     Channel, RecvError,
     link::{
         CannotStart, Confine, Ready,
@@ -39,7 +39,7 @@ use ipc::{
     },
     types::Blob,
 };
-use sandbox::{Confinement, Enforcement, Rights, Role, Root};
+use child_sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 use crate::{cache::Cache, checks::Desk, error::Error, outlet::Outlet, pool::Pool, serve::Server, users::Table};
 
@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
 
 /// Takes the link, gets ready, serves.
 fn serve() -> Result<ExitCode, Error> {
-    let link = sandbox::take_link().map_err(Error::Sandbox)?;
+    let link = child_sandbox::take_link().map_err(Error::Sandbox)?;
     let mut link: AuthdEnd = Channel::from_fd(link).map_err(Error::fault("descriptor 0"))?;
     match start(&mut link) {
         Ok((ready, desk)) => {
@@ -89,7 +89,7 @@ fn start(link: &mut AuthdEnd) -> Result<(Ready, Desk), Error> {
     if !(1..=pool::MOST).contains(&threads) {
         return Err(Error::Refused("max_concurrent_password_checks in caisson.toml must be 1 to 64"));
     }
-    let confined = sandbox::confine(&confinement(confine)).map_err(Error::Sandbox)?;
+    let confined = child_sandbox::confine(confinement(confine)).map_err(Error::Sandbox)?;
     let pool = Pool::start(threads as usize).map_err(Error::fault("starting a check thread"))?;
     let cache = Cache::new(Duration::from_secs(ttl.into())).map_err(Error::fault("key of the login cache"))?;
     let users = Table::empty().map_err(Error::fault("user table"))?;
@@ -102,7 +102,7 @@ fn receive_start(link: &mut AuthdEnd) -> Result<AuthdStart, Error> {
     match link.recv() {
         Ok(received) => match received.record {
             ToAuthd::Start(start) => Ok(start),
-            _ => Err(Error::Violation(ipc::Breach::OutOfPhase("Start comes first"))),
+            _ => Err(Error::Violation(child_ipc::Breach::OutOfPhase("Start comes first"))),
         },
         Err(RecvError::Breach(breach)) => Err(Error::Violation(breach)),
         Err(RecvError::Io(error)) => Err(Error::fault("recvmsg")(error)),
@@ -113,7 +113,7 @@ fn receive_start(link: &mut AuthdEnd) -> Result<AuthdStart, Error> {
 }
 
 fn confinement(confine: Confine) -> Confinement<'static> {
-    let ids = confine.ids.map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups });
+    let ids = confine.ids.map(|ids| child_sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups });
     let enforcement = if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
     Confinement { role: Role::Authd, ids, root: Root::Empty, rights: Rights::NONE, enforcement }
 }

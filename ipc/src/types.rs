@@ -1,22 +1,12 @@
 //! Values that cross links: checked when they are decoded, never after.
 
 mod bytes;
-mod net;
-mod path;
-mod permission;
-mod permissions;
-mod secret;
 
 use std::{fmt, num::NonZeroU16};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 pub use bytes::{Blob, TooLong};
-pub use net::{HostName, Network, NoNetwork};
-pub use path::{PathError, VirtPath};
-pub use permission::Permission;
-pub use permissions::Permissions;
-pub use secret::Secret;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {

@@ -1,37 +1,38 @@
 //! What a process may be: capabilities, `no_new_privs`, core dumps.
 //!
-//! Trusts: nothing it set without reading it back. Not here: uids and gids (ids.rs).
+//! Trusts: nothing it set without reading it back. Not here: uids and gids (sandbox/child/src/ids.rs).
 
 use std::io;
 
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::resource::{Resource, setrlimit};
-use nix::unistd::Uid;
 use rustix::process::DumpableBehavior;
+use rustix::thread::{CapabilitySet, capability_is_in_bounding_set, remove_capability_from_bounding_set};
 
-use crate::{Error, Role};
+use crate::Error;
+
+/// Capabilities to keep, each with what for.
+pub type Keeps = &'static [(Capability, &'static str)];
 
 /// What root's monitor keeps; everybody else keeps nothing.
 ///
 /// Its children start with the same set, and need most of it to give up the rest of what they are.
-pub(crate) const MONITOR_KEEPS: &[(Capability, &str)] = &[
-    (Capability::CAP_DAC_READ_SEARCH, "an account's root, closed to others: monitor/src/spawn.rs"),
+pub(crate) const MONITOR_KEEPS: Keeps = &[
+    (Capability::CAP_DAC_READ_SEARCH, "an account's root, closed to others: monitor/broker/src/resolve.rs"),
     (Capability::CAP_KILL, "ends children of other uids: monitor/src/reap.rs"),
     (Capability::CAP_NET_BIND_SERVICE, "ports 20 and 21: monitor/src/listen.rs"),
-    (Capability::CAP_SETGID, "a child becomes its gid and groups: sandbox/src/creds.rs"),
+    (Capability::CAP_SETGID, "a child becomes its gid and groups: sandbox/child/src/ids.rs"),
     (Capability::CAP_SETPCAP, "a child empties its bounding set: sandbox/src/creds.rs"),
-    (Capability::CAP_SETUID, "a child becomes its uid: sandbox/src/creds.rs"),
-    (Capability::CAP_SYS_ADMIN, "a child's namespaces and root: sandbox/src/mounts.rs"),
+    (Capability::CAP_SETUID, "a child becomes its uid: sandbox/child/src/ids.rs"),
+    (Capability::CAP_SYS_ADMIN, "a child's namespaces and root: sandbox/child/src/mounts.rs"),
     (Capability::CAP_SYS_RESOURCE, "limits of descriptors and pipes for many sessions: monitor/src/spawn.rs"),
 ];
 
-/// Whether the process runs as root.
-pub(crate) fn is_root() -> bool {
-    Uid::effective().is_root()
-}
-
 /// The first step of confinement: sees that the process has one thread, and keeps malloc to one arena.
-pub(crate) fn begin() -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::Refused`] if it has more.
+pub fn begin() -> Result<(), Error> {
     let tasks = std::fs::read_dir("/proc/self/task").map_err(Error::fault("open /proc/self/task"))?;
     if tasks.count() != 1 {
         return Err(Error::Refused("confine must come before the first thread"));
@@ -41,7 +42,10 @@ pub(crate) fn begin() -> Result<(), Error> {
 }
 
 /// No core file, and no ptrace(2) by another process of the same uid.
-pub(crate) fn forbid_core_dumps() -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::Fault`] if a call fails.
+pub fn forbid_core_dumps() -> Result<(), Error> {
     setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(Error::fault("setrlimit(RLIMIT_CORE)"))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(Error::fault("prctl(PR_SET_DUMPABLE)"))
@@ -59,18 +63,24 @@ fn use_one_arena() {
     }
 }
 
-/// Takes from the bounding set what the role does not keep.
-pub(crate) fn narrow(role: Role) -> Result<(), Error> {
+/// Takes from the bounding set what is not kept.
+///
+/// # Errors
+/// [`Error::Fault`] if a call fails.
+pub fn narrow(keeps: Keeps) -> Result<(), Error> {
     let permitted = caps::read(None, CapSet::Permitted).map_err(capability_fault)?;
     // Only root can narrow the bounding set; without it, no_new_privs keeps the set from ever mattering.
-    if permitted.contains(&Capability::CAP_SETPCAP) { narrow_bounding(&kept(role)) } else { Ok(()) }
+    if permitted.contains(&Capability::CAP_SETPCAP) { narrow_bounding(&kept(keeps)) } else { Ok(()) }
 }
 
-/// Gives up every capability the role does not keep, and the hope of new ones; then reads all of it back.
-pub(crate) fn drop_capabilities(role: Role) -> Result<(), Error> {
+/// Gives up every capability that is not kept, and the hope of new ones; then reads all of it back.
+///
+/// # Errors
+/// [`Error::Fault`] if a call fails, [`Error::Broken`] if what was given up is still there.
+pub fn drop_capabilities(keeps: Keeps) -> Result<(), Error> {
     // A change of uid has emptied the permitted set already, unless the uid is 0.
     let left = caps::read(None, CapSet::Permitted).map_err(capability_fault)?;
-    let left: CapsHashSet = left.intersection(&kept(role)).copied().collect();
+    let left: CapsHashSet = left.intersection(&kept(keeps)).copied().collect();
     caps::clear(None, CapSet::Ambient).map_err(capability_fault)?;
     caps::clear(None, CapSet::Inheritable).map_err(capability_fault)?;
     caps::set(None, CapSet::Effective, &left).map_err(capability_fault)?;
@@ -81,11 +91,8 @@ pub(crate) fn drop_capabilities(role: Role) -> Result<(), Error> {
     verify(&left)
 }
 
-fn kept(role: Role) -> CapsHashSet {
-    match role {
-        Role::Monitor => MONITOR_KEEPS.iter().map(|&(cap, _)| cap).collect(),
-        _ => CapsHashSet::new(),
-    }
+fn kept(keeps: Keeps) -> CapsHashSet {
+    keeps.iter().map(|&(cap, _)| cap).collect()
 }
 
 fn capability_fault(e: caps::errors::CapsError) -> Error {
@@ -94,18 +101,16 @@ fn capability_fault(e: caps::errors::CapsError) -> Error {
 
 /// Drops from the bounding set by number, so that capabilities newer than the caps crate go too.
 fn narrow_bounding(keep: &CapsHashSet) -> Result<(), Error> {
-    let keep: Vec<u8> = keep.iter().map(Capability::index).collect();
-    for number in 0..64 {
-        // SAFETY: PR_CAPBSET_READ takes an integer and touches no memory; EINVAL (-1) past the last capability.
-        match unsafe { libc::prctl(libc::PR_CAPBSET_READ, libc::c_ulong::from(number)) } {
-            1 if !keep.contains(&number) => {
-                // SAFETY: PR_CAPBSET_DROP takes an integer and touches no memory.
-                if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number)) } != 0 {
-                    return Err(Error::fault("prctl(PR_CAPBSET_DROP)")(io::Error::last_os_error()));
-                }
+    let keep = keep.iter().fold(0, |all, capability| all | capability.bitmask());
+    for number in 0..u64::BITS {
+        let one = CapabilitySet::from_bits_retain(1 << number);
+        match capability_is_in_bounding_set(one) {
+            Ok(true) if keep & one.bits() == 0 => {
+                remove_capability_from_bounding_set(one).map_err(Error::fault("prctl(PR_CAPBSET_DROP)"))?;
             }
-            0 | 1 => {}
-            _ => break,
+            Ok(_) => {}
+            // Past the last one this kernel knows.
+            Err(_) => break,
         }
     }
     Ok(())

@@ -29,12 +29,13 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn unenforced(what: &'static str, why: impl fmt::Display) -> Self {
+    /// The kernel cannot enforce a part; why, in its words.
+    pub fn unenforced(what: &'static str, why: impl fmt::Display) -> Self {
         Error::Unenforced { what, why: why.to_string() }
     }
 
     /// For `map_err`: a failed call that has to work.
-    pub(crate) fn fault<E: Into<io::Error>>(call: &'static str) -> impl FnOnce(E) -> Self {
+    pub fn fault<E: Into<io::Error>>(call: &'static str) -> impl FnOnce(E) -> Self {
         move |e| Error::Fault { call, errno: e.into() }
     }
 }
@@ -57,11 +58,4 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Fault { errno, .. } => Some(errno),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for Error {}

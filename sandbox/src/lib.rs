@@ -1,76 +1,19 @@
-//! What each of Caisson's processes may do, and the only place that enforces it.
+//! What caissond may do, the only place that enforces it, and what its children's sandbox is made of as well.
 //!
-//! Each process climbs the same ladder, and there is no way back up:
-//! [`take_link`] → [`confine`] (single-threaded) → make the helper threads → [`Confined::seal`] → loop.
-//! The monitor has no link and starts at [`confine_monitor`].
-//!
-//! After the seal a child has no call that opens, makes or starts anything (a broker: nothing but openat2 and its kin). What std and
-//! libraries do unasked counts: `thread::spawn`, `available_parallelism`, `File::metadata` and `read_to_end` (statx), `TcpStream::connect`,
-//! a panic under `RUST_BACKTRACE` and `shutdown(2)` for anything but sending end a worker with `SIGSYS`.
+//! The monitor climbs two steps, and there is no way back up: [`confine_monitor`] → [`Confined::seal`] → loop.
 //!
 //! Imports no crate of ours. Reads from: its caller only. Trusts: the kernel.
-//! What a role may call is data, in `policy/`; `seccomp`, `landlock`, `creds`, `ids` and `mounts` bring it into force, and each
-//! checks afterwards that it holds. What only children do is in `child` and the modules below it, which root never enters. Not here: who starts whom (monitor/src/spawn.rs), paths (monitor/broker/src/resolve.rs).
+//! What the monitor may call is data, in `policy/`; `seccomp` and `creds` bring it into force, and each checks afterwards that it
+//! holds. All of it runs as root, and is counted by monitor/tests/tcb.rs.
+//! Not here: how children confine themselves, and what each of them may do (sandbox/child); who starts whom (monitor/src/spawn.rs).
 
-#[cfg(feature = "selftest")]
-mod attempts;
-mod child;
-mod creds;
-mod descriptors;
+pub mod creds;
 mod error;
-mod ids;
-mod landlock;
-mod link;
-mod mounts;
 pub mod policy;
-mod require;
+pub mod require;
 mod seccomp;
-mod trim;
-mod unsent;
 
-#[cfg(feature = "selftest")]
-pub use attempts::{Alone, Attempt, Expected, Held, attempts};
-pub use child::{Confinement, Ids, Rights, Root, confine};
 pub use error::Error;
-pub use link::take_link;
-pub use trim::give_back_pages;
-pub use unsent::unsent;
-
-/// Which of Caisson's processes this is; it decides everything a process may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// `caissond`: root, few capabilities.
-    Monitor,
-    /// `caisson-authd`: passwords and keys, no files, no network.
-    Authd,
-    /// `caisson-worker` for FTP: clients, and descriptors it was handed.
-    WorkerFtp,
-    /// `caisson-worker` for SFTP.
-    WorkerSsh,
-    /// `caisson-broker`: one account's directory, no network.
-    Broker,
-    /// `caisson-config`: the configuration, names of users and groups; changes nothing.
-    Config,
-}
-
-impl Role {
-    /// Every role, in the order of design §1.
-    pub const ALL: [Role; 6] =
-        [Role::Monitor, Role::Authd, Role::WorkerFtp, Role::WorkerSsh, Role::Broker, Role::Config];
-
-    /// The role's name in logs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Role::Monitor => "monitor",
-            Role::Authd => "authd",
-            Role::WorkerFtp => "worker-ftp",
-            Role::WorkerSsh => "worker-ssh",
-            Role::Broker => "broker",
-            Role::Config => "config",
-        }
-    }
-}
 
 /// What happens when the kernel cannot enforce a part of the sandbox: `sandbox` in caisson.toml(5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +33,10 @@ pub struct Report {
 
 impl Report {
     /// Takes note of a failed step under `best-effort`, or turns it into the error that stops the start.
-    fn settle(&mut self, enforcement: Enforcement, step: Result<(), Error>) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// The step's own, unless it is [`Error::Unenforced`] and that is enough.
+    pub fn settle(&mut self, enforcement: Enforcement, step: Result<(), Error>) -> Result<(), Error> {
         match step {
             Err(Error::Unenforced { what, why }) if enforcement == Enforcement::BestEffort => {
                 self.weaker.push(format!("{what} not enforced: {why}"));
@@ -105,33 +51,37 @@ impl Report {
 #[derive(Debug)]
 #[must_use = "a process that is not sealed has no seccomp filter"]
 pub struct Confined {
-    role: Role,
-    enforcement: Enforcement,
-    report: Report,
+    /// The calls it keeps.
+    pub policy: policy::Policy,
+    /// What to do when the kernel has no seccomp filters.
+    pub enforcement: Enforcement,
+    /// What could not be enforced so far.
+    pub report: Report,
 }
 
 /// Confines the monitor: it stays root with few capabilities, and sees that its children can be confined.
 ///
 /// # Errors
-/// As [`confine`].
+/// [`Error::Unenforced`] for what the kernel cannot do under [`Enforcement::Required`]; [`Error::Broken`] if something claims to
+/// be in force and is not.
 pub fn confine_monitor(enforcement: Enforcement) -> Result<Confined, Error> {
     let mut report = Report::default();
     creds::begin()?;
-    creds::narrow(Role::Monitor)?;
-    creds::drop_capabilities(Role::Monitor)?;
+    creds::narrow(creds::MONITOR_KEEPS)?;
+    creds::drop_capabilities(creds::MONITOR_KEEPS)?;
     report.settle(enforcement, require::landlock())?;
-    Ok(Confined { role: Role::Monitor, enforcement, report })
+    Ok(Confined { policy: policy::monitor(), enforcement, report })
 }
 
 impl Confined {
-    /// Puts every thread of the process under the role's seccomp filter: a call that is not on the list kills the process.
+    /// Puts every thread of the process under its policy's seccomp filter: a call that is not on the list kills the process.
     ///
-    /// The last step before the loop; [`policy::calls`] lists what is left.
+    /// The last step before the loop.
     ///
     /// # Errors
     /// [`Error::Unenforced`] if the kernel has no seccomp filters (under [`Enforcement::Required`]) or a thread cannot be synchronised.
     pub fn seal(mut self) -> Result<Report, Error> {
-        let sealed = seccomp::install(self.role);
+        let sealed = seccomp::install(&self.policy);
         self.report.settle(self.enforcement, sealed)?;
         Ok(self.report)
     }

@@ -13,7 +13,7 @@ use std::{
     os::fd::{BorrowedFd, OwnedFd},
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         monitor_worker::{ConnectBack, FromWorker, PassivePool},
         worker_authd::{Check, ToAuthd},
@@ -104,7 +104,7 @@ impl Brokers {
                 let mut fds = received.fds.into_iter();
                 Ok(Some(Answered { session, login, answer, fd: fds.next(), second: fds.next() }))
             }
-            _ => Err(Lost::Breach(ipc::Breach::OutOfPhase("an answer to no question"))),
+            _ => Err(Lost::Breach(child_ipc::Breach::OutOfPhase("an answer to no question"))),
         }
     }
 

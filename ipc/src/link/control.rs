@@ -2,12 +2,10 @@
 //!
 //! Each connection carries one request and gets lines, then `Done`.
 
-use std::ops::RangeInclusive;
-
 use serde::{Deserialize, Serialize};
 
 use crate::Channel;
-use crate::call::{NONE, Record};
+use crate::call::Record;
 use crate::types::{Blob, Build, UserName};
 
 /// What the admin asks.
@@ -41,16 +39,9 @@ pub enum Reply {
 
 impl Record for Request {
     const CAP: usize = 256;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
-impl Record for Reply {
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
-}
+impl Record for Reply {}
 
 /// The admin's end.
 pub type CtlEnd = Channel<Request, Reply>;

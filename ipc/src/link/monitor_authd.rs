@@ -17,7 +17,7 @@ use crate::types::{Build, SessionId, UserName, WorkerId};
 pub enum ToAuthd {
     /// First record.
     Start(AuthdStart),
-    /// The user table, new at every reload: a sealed memfd that holds [`UserRecord`](super::user_record::UserRecord)s, each postcard-encoded behind
+    /// The user table, new at every reload: a sealed memfd that holds `UserRecord`s (ipc/child/src/link/user_record.rs), each postcard-encoded behind
     /// its length as four bytes, least significant first. Replaces the table before and empties the cache.
     Users,
     /// Serve this worker; one descriptor, the end of its link.
@@ -80,16 +80,12 @@ impl Record for ToAuthd {
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             ToAuthd::Users | ToAuthd::AddWorker(_) => ONE,
-            ToAuthd::Start(_) | ToAuthd::DropWorker(_) | ToAuthd::Settings(_) | ToAuthd::Stop => NONE,
+            _ => NONE,
         }
     }
 }
 
-impl Record for FromAuthd {
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
-}
+impl Record for FromAuthd {}
 
 /// The monitor's end.
 pub type MonitorEnd = Channel<ToAuthd, FromAuthd>;

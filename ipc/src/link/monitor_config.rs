@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Confine, log::Level, monitor_authd::AuthdSettings, monitor_broker, monitor_worker};
 use crate::Channel;
 use crate::call::{NONE, ONE, Record};
-use crate::types::{Blob, Build, Ids, Permissions, UserName};
+use crate::types::{Blob, Build, Ids, UserName};
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -135,8 +135,8 @@ pub struct User {
     pub ids: Option<Ids>,
     /// The account's root directory.
     pub home: PathBuf,
-    /// What it may do.
-    pub permissions: Permissions,
+    /// What it may do: the bits of child-ipc's `Permissions`, which root looks into none of.
+    pub permissions: u16,
 }
 
 impl Record for ToConfig {
@@ -152,16 +152,13 @@ impl Record for FromConfig {
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             FromConfig::Done(_) => 2..=2,
-            FromConfig::UsersFile(_) | FromConfig::Refused(_) => NONE,
+            _ => NONE,
         }
     }
 }
 
 impl Record for Account {
     const CAP: usize = 8192;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
 /// The monitor's end.

@@ -26,7 +26,7 @@ pub enum ToWorker {
     Listener(Listener),
     /// Accept no longer here, after a reload; sessions go on.
     CloseListener(ListenerId),
-    /// New values of settings, for sessions from now on and time-outs of all; packed (settings.rs).
+    /// New values of settings, for sessions from now on and time-outs of all; packed (ipc/child/src/link/settings.rs).
     Settings(Blob<SETTINGS>),
     /// Answer to [`PassivePool`]: that many descriptors, bound and listening. None: the range is used up now.
     PassivePool(PassiveSockets),
@@ -55,7 +55,7 @@ pub struct WorkerStart {
     pub confine: Confine,
     /// This worker.
     pub worker: WorkerId,
-    /// Initial settings, packed (settings.rs).
+    /// Initial settings, packed (ipc/child/src/link/settings.rs).
     pub settings: Blob<SETTINGS>,
     /// Key of the ledger's hash, the same for all workers; how many regions of it come next.
     pub ledger: (u64, u32),
@@ -157,28 +157,14 @@ impl Record for ToWorker {
             ToWorker::PassivePool(_) => PassivePool::RETURNED,
             ToWorker::ConnectBack(reply) if reply.errno == 0 => ONE,
             ToWorker::Granted(_) => UP_TO_ONE,
-            ToWorker::ConnectBack(_)
-            | ToWorker::Start(_)
-            | ToWorker::CloseListener(_)
-            | ToWorker::Settings(_)
-            | ToWorker::GrantRefused(_)
-            | ToWorker::Kick(_)
-            | ToWorker::Stop => NONE,
+            _ => NONE,
         }
     }
 }
 
 impl Record for FromWorker {
     fn descriptors(&self) -> RangeInclusive<usize> {
-        match self {
-            FromWorker::ConnectBack(_) => ConnectBack::SENT,
-            FromWorker::Ready(_)
-            | FromWorker::CannotStart(_)
-            | FromWorker::Log(_)
-            | FromWorker::Lines(_)
-            | FromWorker::PassivePool(_)
-            | FromWorker::SessionEnded(_) => NONE,
-        }
+        if let FromWorker::ConnectBack(_) = self { ConnectBack::SENT } else { NONE }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::thread::available_parallelism;
 
-use ipc::link::monitor_config::{Listen, User};
-use ipc::link::places::{Door, Host, MOST, Passive};
-use ipc::link::settings::pack;
-use ipc::types::{Ids, UserName};
+use child_ipc::link::monitor_config::{Listen, User};
+use child_ipc::link::places::{Door, Host, MOST, Passive};
+use child_ipc::link::settings::pack;
+use child_ipc::types::{Ids, UserName};
 use rustix::process::geteuid;
 
 use crate::keywords::{CONFIG, REPEATED, USER};

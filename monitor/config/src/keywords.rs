@@ -2,7 +2,7 @@
 //!
 //! caisson.toml(5) and caisson-users(5) list them in this order; tests/man.rs compares both ways.
 
-use ipc::types::HostName;
+use child_ipc::types::HostName;
 
 use crate::value::{
     absolute, address, banner, gid, gids, hash, hosts, level, networks, permissions, ports, set, uid, zone,
@@ -129,7 +129,7 @@ pub const REPEATED: &[Keyword<Part>] = &[
 /// `[[user]]` of caisson-users(5).
 #[rustfmt::skip]
 pub const USER: &[Keyword<Entry>] = &[
-    word("user", "name",              REQUIRED,  Text("a string of 1 to 64 bytes without control bytes, / and :", |e, v| set(&mut e.name, ipc::types::UserName::new(v.as_bytes()).map(Some)))),
+    word("user", "name",              REQUIRED,  Text("a string of 1 to 64 bytes without control bytes, / and :", |e, v| set(&mut e.name, child_ipc::types::UserName::new(v.as_bytes()).map(Some)))),
     word("user", "password",          UNSET,     Text("a string, an argon2id hash in PHC form", |e, v| set(&mut e.account.hash, Some(hash(v)?)))),
     word("user", "home",              REQUIRED,  Text(PATH, |e, v| set(&mut e.account.user.home, absolute(v)))),
     word("user", "uid",               REQUIRED,  Id(UID, |e, v| set(&mut e.uid, Some(uid(v)?)))),

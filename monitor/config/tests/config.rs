@@ -7,8 +7,9 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
+use child_ipc::link::settings::unpack;
+use child_ipc::types::{Permission, Permissions};
 use config::{Settings, Source, Users};
-use ipc::link::settings::unpack;
 
 const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=1$c2FsdHNhbHRzYWx0c2FsdA$YcUdS5tJ2lzQe4O2JcJ2s0wuyH9mKKUZFZvHBRoNQ0s";
 
@@ -104,11 +105,8 @@ fn what_is_written_arrives() {
     assert_eq!((unpack(&config.workers), unpack(&config.brokers)), (Ok(ftp.clone()), Ok(brokers)));
     assert_eq!((ftp.banner.as_bytes(), ftp.buffer_pool_bytes), (&b"a\nb"[..], 1_000_000));
     let bob = &users.values().next().unwrap().user;
-    assert!(
-        bob.locked
-            && bob.permissions.has(ipc::types::Permission::Read)
-            && !bob.permissions.has(ipc::types::Permission::Write)
-    );
+    assert!(bob.locked);
+    assert_eq!(bob.permissions, Permissions::NONE.with(Permission::Read).with(Permission::List).bits());
     assert_eq!(bob.ids.as_ref().unwrap().gid, 7);
 }
 

@@ -14,7 +14,8 @@ use ::landlock::{
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::require::{self, LANDLOCK, LEAST};
+use sandbox::require::{self, LANDLOCK, LEAST};
+
 use crate::{Error, Report, Rights, Role, Root};
 
 /// What later kernels can refuse beyond that: taken when there, named in the report when not.
@@ -31,11 +32,11 @@ const NEWEST: ABI = ABI::V10;
 const OPEN: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// Puts the calling thread into the role's domain.
-pub(crate) fn restrict(role: Role, root: Root<'_>, rights: &Rights, report: &mut Report) -> Result<(), Error> {
+pub(crate) fn restrict(role: Role, root: &Root<'_>, rights: &Rights, report: &mut Report) -> Result<(), Error> {
     let machine = matches!(root, Root::Keep).then(|| rustix::fs::open("/", OPEN | OFlags::PATH, Mode::empty()));
     let machine = machine.transpose().map_err(Error::fault("open /"))?;
     let beneath = match (root, &machine) {
-        (Root::Directory(directory), _) => Some((directory, granted(rights))),
+        (Root::Directory(directory), _) => Some((directory.as_fd(), granted(rights))),
         // The sockets of the name service are connected to by path.
         (_, Some(machine)) => Some((machine.as_fd(), AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::ResolveUnix)),
         _ => None,
@@ -64,7 +65,7 @@ pub(crate) fn restrict(role: Role, root: Root<'_>, rights: &Rights, report: &mut
 }
 
 /// In an empty root the domain is all that keeps `/` itself from being opened.
-fn verify(root: Root<'_>) -> Result<(), Error> {
+fn verify(root: &Root<'_>) -> Result<(), Error> {
     let opened = || rustix::fs::open("/", OPEN, Mode::empty());
     match root {
         Root::Empty if opened().err() != Some(Errno::ACCESS) => Err(Error::Broken(LANDLOCK)),

@@ -2,8 +2,8 @@
 
 mod common;
 
+use child_sandbox::Role;
 use common::{Place, Start, start};
-use sandbox::Role;
 
 fn first_words(begun: Start, how: &str, role: Role) -> String {
     let place = Place::new();

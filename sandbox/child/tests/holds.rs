@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::io::AsFd;
 use std::process::{Command, Stdio};
 
+use child_sandbox::Role;
 use common::{Confined, End, NOBODY, Place, Start, start};
-use sandbox::Role;
 
 fn waiting(begun: Start, role: Role, rights: &str, place: &Place) -> Confined {
     let process = start(begun, "confined", role, rights, "wait", place);

@@ -1,10 +1,10 @@
 //! Against authd: it cannot be made to vouch for what it did not check, and a breach ends the worker.
 
-use e2e::puppet::{Came, Link, check, encoded};
-use ipc::{
+use child_ipc::{
     link::worker_authd::{FromAuthd, Outcome, ToAuthd},
     types::SessionId,
 };
+use e2e::puppet::{Came, Link, check, encoded};
 
 use crate::Scene;
 
@@ -56,7 +56,7 @@ fn a_wrong_password_gives_no_grant_and_no_broker() {
     let Some(mut scene) = Scene::set("wrong password") else { return };
     let puppet = scene.puppet.as_mut().expect("not ended");
     let ToAuthd::Check(mut ask) = check(&scene.daemon, "alice", 1) else { unreachable!("a check") };
-    ask.password = ipc::types::Secret::new(b"guess".to_vec()).expect("short");
+    ask.password = child_ipc::types::Secret::new(b"guess".to_vec()).expect("short");
     puppet.send(Link::Authd, &ToAuthd::Check(ask), &[]);
     let (FromAuthd::Verdict(verdict), _) = puppet.expect(Link::Authd);
     assert_eq!(verdict.outcome, Outcome::Rejected);
@@ -70,7 +70,7 @@ fn a_flood_of_checks_does_not_lock_others_out() {
     let puppet = scene.puppet.as_mut().expect("not ended");
     for session in 1..2000 {
         let ToAuthd::Check(mut ask) = check(&scene.daemon, "alice", session) else { unreachable!("a check") };
-        ask.password = ipc::types::Secret::new(format!("guess {session}").into_bytes()).expect("short");
+        ask.password = child_ipc::types::Secret::new(format!("guess {session}").into_bytes()).expect("short");
         ask.source = std::net::Ipv4Addr::from_bits(0x0a00_0000 + session).into();
         if !puppet.send(Link::Authd, &ToAuthd::Check(ask), &[]) && !puppet.process.is_alive() {
             break;

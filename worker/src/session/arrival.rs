@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ipc::types::{HostName, ListenerId};
+use child_ipc::types::{HostName, ListenerId};
 
 use super::Session;
 

@@ -1,6 +1,6 @@
 //! Orders of the conversation to the loop's means.
 
-use ipc::types::{BrokerId, UserName};
+use child_ipc::types::{BrokerId, UserName};
 use rustix::io::pread;
 
 use super::{Errno, Event, Hub, Login, Place, Session};
@@ -80,7 +80,7 @@ impl Session {
         }
     }
 
-    fn check(&mut self, user: UserName, password: ipc::types::Secret, hub: &mut Hub) -> Option<Event<'static>> {
+    fn check(&mut self, user: UserName, password: child_ipc::types::Secret, hub: &mut Hub) -> Option<Event<'static>> {
         let host = self.rare.as_ref().and_then(|rare| rare.host.clone());
         match hub.ask_check(self.key, user, password, self.peer.ip(), host) {
             Some(login) => {

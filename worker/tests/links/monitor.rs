@@ -2,7 +2,7 @@
 
 use std::{io::Read, net::TcpListener, os::fd::AsFd};
 
-use ipc::{
+use child_ipc::{
     link::{
         log::Level,
         monitor_worker::{Connecting, FromWorker, ToWorker},

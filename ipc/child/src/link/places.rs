@@ -4,11 +4,10 @@
 //! [`FtpSettings`](super::settings::FtpSettings).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::{NONE, Record};
+use crate::call::Record;
 use crate::types::{Blob, HostName, Network};
 
 /// Longest packed form in bytes.
@@ -84,9 +83,6 @@ impl Places {
 
 impl Record for Places {
     const CAP: usize = MOST;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 //! caisson-config packs them, the monitor hands them on unread, and those whom they concern unpack them.
 
 use std::net::Ipv4Addr;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::{log::Level, monitor_broker, monitor_worker, places::Places};
-use crate::call::{NONE, Record};
+use crate::call::Record;
 use crate::types::Blob;
 use crate::wire::{self, Breach};
 
@@ -69,16 +68,10 @@ pub struct BrokerSettings {
 
 impl Record for FtpSettings {
     const CAP: usize = monitor_worker::SETTINGS;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
 impl Record for BrokerSettings {
     const CAP: usize = monitor_broker::SETTINGS;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
 /// For the monitor to hand on; `None` when it is longer than `MOST`.

@@ -71,16 +71,10 @@ pub enum Outcome {
 impl Record for ToAuthd {
     const CAP: usize = 1024;
     const WIPE: bool = true;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
 impl Record for FromAuthd {
     const CAP: usize = 1024;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
 /// The worker's end.

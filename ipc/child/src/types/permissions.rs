@@ -1,11 +1,9 @@
-//! What an account may do, as a set: all that root knows of it. Not here: which operations there are (permission.rs).
-
-use serde::{Deserialize, Deserializer, Serialize, de};
+//! What an account may do, as a set. Not here: which operations there are (permission.rs).
 
 use super::Permission;
 
-/// A set of permissions; nothing by default.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+/// A set of permissions; nothing by default. Root hands it on as a number and looks into none.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Permissions(pub(super) u16);
 
 impl Permissions {
@@ -14,11 +12,14 @@ impl Permissions {
     pub const NONE: Permissions = Permissions(0);
     /// Everything.
     pub const ALL: Permissions = Permissions(Self::MASK);
-}
 
-impl<'de> Deserialize<'de> for Permissions {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let bits = u16::deserialize(from)?;
-        if bits & !Self::MASK == 0 { Ok(Permissions(bits)) } else { Err(de::Error::custom("unknown permission")) }
+    /// Back from [`Permissions::bits`]; `None` when a bit stands for no permission.
+    pub fn from_bits(bits: u16) -> Option<Self> {
+        Some(Permissions(bits)).filter(|_| bits & !Self::MASK == 0)
+    }
+
+    /// The number by which it crosses links.
+    pub fn bits(self) -> u16 {
+        self.0
     }
 }

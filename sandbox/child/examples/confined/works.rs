@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use child_sandbox::{Rights, Role};
 use rustix::event::epoll;
 use rustix::fs::{AtFlags, MemfdFlags, Mode, OFlags, ResolveFlags, SealFlags, Timestamps};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketFlags, sockopt};
 use rustix::pipe::{PipeFlags, SpliceFlags};
-use sandbox::{Rights, Role};
 
 /// A helper thread's question and answer.
 pub type Ask = (SyncSender<u32>, std::cell::RefCell<Option<Receiver<()>>>);

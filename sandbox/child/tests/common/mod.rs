@@ -12,10 +12,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use child_sandbox::Role;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
-use sandbox::Role;
 
 /// Whom the tests run a process as that must not be root. Nobody owns files as this uid but the tests.
 pub const NOBODY: u32 = 65534;

@@ -3,7 +3,7 @@
 //! Always 331: whether the account exists is nobody's business. In a session that is logged in it ends that identity
 //! at once; nothing of it is left until PASS succeeds, and then but TYPE, MODE and STRU: transfer parameters are unchanged.
 
-use ipc::types::UserName;
+use child_ipc::types::UserName;
 
 use crate::ftp::{Context, Order, Out, State, state::NeedPass};
 

@@ -1,0 +1,65 @@
+//! How the monitor's children confine themselves, and what each of them may do.
+//!
+//! A crate of its own so that root's program cannot link it: of what is here root does nothing. Each child climbs the same
+//! ladder, and there is no way back up:
+//! [`take_link`] → [`confine`] (single-threaded) → make the helper threads → [`Confined::seal`] → loop.
+//!
+//! After the seal a child has no call that opens, makes or starts anything (a broker: nothing but openat2 and its kin). What std and
+//! libraries do unasked counts: `thread::spawn`, `available_parallelism`, `File::metadata` and `read_to_end` (statx), `TcpStream::connect`,
+//! a panic under `RUST_BACKTRACE` and `shutdown(2)` for anything but sending end a worker with `SIGSYS`.
+//!
+//! Reads from: its caller only. Trusts: the kernel. What a role may call is data, in `policy/`; `landlock`, `ids` and `mounts`
+//! bring the rest into force, and each checks afterwards that it holds.
+//! Not here: what root does as well, capabilities and the seccomp filter ([`sandbox`]); paths (monitor/broker/src/resolve.rs).
+
+mod child;
+mod descriptors;
+mod ids;
+mod landlock;
+mod link;
+mod mounts;
+pub mod policy;
+mod trim;
+mod unsent;
+
+pub use child::{Confinement, Ids, Rights, Root, confine};
+pub use link::take_link;
+pub use sandbox::{Confined, Enforcement, Error, Report, confine_monitor};
+pub use trim::give_back_pages;
+pub use unsent::unsent;
+
+/// Which of Caisson's processes this is; it decides everything a process may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// `caissond`: root, few capabilities.
+    Monitor,
+    /// `caisson-authd`: passwords and keys, no files, no network.
+    Authd,
+    /// `caisson-worker` for FTP: clients, and descriptors it was handed.
+    WorkerFtp,
+    /// `caisson-worker` for SFTP.
+    WorkerSsh,
+    /// `caisson-broker`: one account's directory, no network.
+    Broker,
+    /// `caisson-config`: the configuration, names of users and groups; changes nothing.
+    Config,
+}
+
+impl Role {
+    /// Every role, in the order of design §1.
+    pub const ALL: [Role; 6] =
+        [Role::Monitor, Role::Authd, Role::WorkerFtp, Role::WorkerSsh, Role::Broker, Role::Config];
+
+    /// The role's name in logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Role::Monitor => "monitor",
+            Role::Authd => "authd",
+            Role::WorkerFtp => "worker-ftp",
+            Role::WorkerSsh => "worker-ssh",
+            Role::Broker => "broker",
+            Role::Config => "config",
+        }
+    }
+}
