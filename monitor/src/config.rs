@@ -17,7 +17,7 @@ use ipc::{Breach, Received, table};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
-use crate::{monitor::Monitor, spawn, spawn::Child, table::of_config};
+use crate::{monitor::Monitor, spawn::Child, table::of_config};
 
 /// Longest file, in bytes.
 const LONGEST: u64 = 32 << 20;
@@ -46,9 +46,8 @@ pub(crate) struct Fresh {
 /// Starts caisson-config on the file; events of its link carry `id`.
 pub(crate) fn start(m: &Monitor, id: u32) -> Result<ConfigChild, String> {
     let file = open(&m.file, "-f")?;
-    let program = spawn::find("caisson-config", None, "../libexec/caisson")?;
-    let child = ConfigChild::start(&program, "config".to_owned(), &m.epoll, id, "");
-    let mut child = child.map_err(|e| format!("{}: {e}", program.display()))?;
+    let child = ConfigChild::start(("caisson-config", None), "config".to_owned(), &m.epoll, id, "");
+    let mut child = child.map_err(|e| format!("caisson-config: {e}"))?;
     let ids = geteuid().is_root().then(|| Ids { uid: NOBODY, gid: NOBODY, groups: Vec::new() });
     // Whether `sandbox` is "best-effort" is not known before it has been read. What is missing here, the others miss too.
     let confine = Confine { ids, best_effort: true };

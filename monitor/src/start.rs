@@ -20,7 +20,7 @@ use sandbox::{Confined, Enforcement};
 
 use crate::monitor::{AUTHD, Monitor, SIGNALS, Stage};
 use crate::timer::{Alarm, Timers};
-use crate::{config::Users, control::Control, log::Log, notify, reap, reload, reload::Reloads, spawn::Programs};
+use crate::{config::Users, control::Control, log::Log, notify, reap, reload, reload::Reloads, spawn};
 
 /// How long all processes together may take to be ready.
 const START: Duration = Duration::from_secs(15);
@@ -72,7 +72,6 @@ fn prepare(file: PathBuf) -> Result<Monitor, String> {
         hashes: None,
         file,
         reloads: Reloads::default(),
-        programs: Programs::default(),
         listeners: Vec::new(),
         ledger: Default::default(),
         control: None,
@@ -101,7 +100,9 @@ fn configure(m: &mut Monitor, check: bool) -> Result<(), String> {
         return Ok(());
     }
     let fixed = fresh.config.fixed.clone();
-    m.programs = Programs::find(fixed.program_dir.as_deref())?;
+    for name in ["caisson-authd", "caisson-worker", "caisson-broker"] {
+        spawn::find(name, fixed.program_dir.as_deref(), spawn::LIBEXEC)?;
+    }
     m.deaths = vec![0; fixed.workers as usize + 1];
     m.ledger.make(&fresh.config).map_err(|e| format!("memfd_create or /proc/self/fd: {e}; mount /proc"))?;
     reload::swap(m, fresh)?;
@@ -112,9 +113,9 @@ fn configure(m: &mut Monitor, check: bool) -> Result<(), String> {
 /// Starts authd and the workers, confines the monitor, and waits until everybody is ready.
 fn start(m: &mut Monitor) -> Result<(), String> {
     std::env::set_current_dir("/").map_err(|e| format!("chdir /: {e}"))?;
-    m.start_authd().map_err(|e| format!("{}: {e}", m.programs.authd.display()))?;
+    m.start_authd().map_err(|e| format!("caisson-authd: {e}"))?;
     for slot in 1..=m.config.fixed.workers as usize {
-        m.start_worker(slot).map_err(|e| format!("{}: {e}", m.programs.worker.display()))?;
+        m.start_worker(slot).map_err(|e| format!("caisson-worker: {e}"))?;
     }
     m.timers.set(START, Alarm::StartOver);
     let enforcement = if m.config.fixed.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
@@ -146,9 +147,6 @@ fn events() -> io::Result<(Rc<OwnedFd>, SignalFd)> {
 /// As many descriptors as we may have, for workers inherit the limit.
 fn raise_descriptors() {
     let most = getrlimit(Resource::Nofile).maximum;
-    for limit in [most.map(|most| most.max(DESCRIPTORS)), most] {
-        if setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit }).is_ok() {
-            break;
-        }
-    }
+    let raise = |limit| setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit });
+    let _ = raise(most.map(|most| most.max(DESCRIPTORS))).or_else(|_| raise(most));
 }

@@ -30,11 +30,9 @@ pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBac
         let ours = |local| at(local).next().is_some() && !at(local).any(|listening| listening.proxied);
         connect_to_peer(control, ask.port, m.config.active_source_port_20, &ours)
     };
-    let (errno, socket) = match connecting {
-        Ok(socket) => (0, vec![socket]),
-        Err(errno) => (errno.raw_os_error(), Vec::new()),
-    };
-    worker.child.send(ToWorker::ConnectBack(Connecting { session: ask.session, errno }), socket);
+    let errno = connecting.as_ref().err().map_or(0, |errno| errno.raw_os_error());
+    let record = ToWorker::ConnectBack(Connecting { session: ask.session, errno });
+    worker.child.send(record, connecting.into_iter().collect());
 }
 
 /// Whether a connection whose local end is `local` came in at this listener.
