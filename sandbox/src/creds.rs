@@ -28,19 +28,6 @@ pub(crate) const MONITOR_KEEPS: Keeps = &[
     (Capability::CAP_SYS_RESOURCE, "limits of descriptors and pipes for many sessions: monitor/src/spawn.rs"),
 ];
 
-/// The first step of confinement: sees that the process has one thread, and keeps malloc to one arena.
-///
-/// # Errors
-/// [`Error::Refused`] if it has more.
-pub fn begin() -> Result<(), Error> {
-    let tasks = std::fs::read_dir("/proc/self/task").map_err(Error::fault("open /proc/self/task"))?;
-    if tasks.count() != 1 {
-        return Err(Error::Refused("confine must come before the first thread"));
-    }
-    use_one_arena();
-    Ok(())
-}
-
 /// No core file, and no ptrace(2) by another process of the same uid.
 ///
 /// # Errors
@@ -55,9 +42,9 @@ pub fn forbid_core_dumps() -> Result<(), Error> {
 ///
 /// glibc's malloc opens `/proc/sys/vm/overcommit_memory` when a thread's own arena shrinks for the first time, and after the
 /// seal that open would kill the process. One arena is smaller as well.
-fn use_one_arena() {
+pub fn use_one_arena() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: sets an integer inside malloc; the process has one thread (`begin` has checked).
+    // SAFETY: sets an integer inside malloc, under malloc's own lock.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }

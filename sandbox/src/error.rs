@@ -22,8 +22,6 @@ pub enum Error {
     },
     /// The caller's order makes no sense.
     Refused(&'static str),
-    /// Descriptor 0 is not a link to a parent process.
-    NotALink(&'static str),
     /// Claimed to be in force, looked at afterwards, and is not.
     Broken(&'static str),
 }
@@ -49,10 +47,6 @@ impl fmt::Display for Error {
                 "sandbox: {what} cannot be enforced here ({why}); to start without it, set sandbox = \"best-effort\" in caisson.toml(5)"
             ),
             Error::Refused(why) => write!(f, "sandbox: {why}"),
-            Error::NotALink(why) => write!(
-                f,
-                "descriptor 0 is not a link to caissond ({why}); this program is started by caissond, not by hand"
-            ),
             Error::Broken(what) => write!(f, "sandbox: {what} is not in force although the kernel accepted it"),
         }
     }

@@ -14,8 +14,12 @@ use crate::policy::{Cond, Policy, Row, Test};
 
 const WHAT: &str = "the seccomp filter";
 
-/// Installs a filter for these rows on all threads.
-pub(crate) fn install(policy: &Policy) -> Result<(), Error> {
+/// Puts every thread of the process under a filter of these rows: a call that is on none kills the process. The last step before
+/// the loop.
+///
+/// # Errors
+/// [`Error::Unenforced`] if the kernel has no seccomp filters or a thread cannot be synchronised.
+pub fn seal(policy: &Policy) -> Result<(), Error> {
     let program = compile(policy).map_err(|e| Error::unenforced(WHAT, e))?;
     seccompiler::apply_filter_all_threads(&program).map_err(|e| Error::unenforced(WHAT, e))?;
     // PR_GET_SECCOMP answers 2 under a filter that allows it, as all of ours do.

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use sandbox::creds;
 
-use crate::{Confined, Enforcement, Error, Report, Role, ids, landlock, mounts, policy};
+use crate::{Confined, Enforcement, Error, Report, Role, ids, landlock, mounts};
 
 /// Whom a process runs as from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,8 @@ pub fn confine(mut c: Confinement<'_>) -> Result<Confined, Error> {
     if privileged && c.ids.is_none() {
         return Err(Error::Refused("a child of root must be told whom to become"));
     }
-    creds::begin()?;
+    see_one_thread()?;
+    creds::use_one_arena();
     if privileged {
         report.settle(c.enforcement, mounts::enter(&mut c.root, &c.rights))?;
     } else {
@@ -117,7 +118,13 @@ pub fn confine(mut c: Confinement<'_>) -> Result<Confined, Error> {
     c.ids.iter().try_for_each(ids::verify)?;
     let restricted = landlock::restrict(c.role, &c.root, &c.rights, &mut report);
     report.settle(c.enforcement, restricted)?;
-    Ok(Confined { policy: policy::calls(c.role), enforcement: c.enforcement, report })
+    Ok(Confined { role: c.role, enforcement: c.enforcement, report })
+}
+
+/// Namespaces, capabilities and Landlock belong to threads: one that is there already would keep what it has.
+fn see_one_thread() -> Result<(), Error> {
+    let tasks = std::fs::read_dir("/proc/self/task").map_err(Error::fault("open /proc/self/task"))?;
+    if tasks.count() == 1 { Ok(()) } else { Err(Error::Refused("confine must come before the first thread")) }
 }
 
 fn without_root(role: Role) -> String {

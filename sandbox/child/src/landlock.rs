@@ -14,9 +14,15 @@ use ::landlock::{
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use sandbox::require::{self, LANDLOCK, LEAST};
-
 use crate::{Error, Report, Rights, Role, Root};
+
+/// Its name in errors.
+const LANDLOCK: &str = "Landlock";
+
+/// The least a kernel must offer: without ABI 2 (Linux 5.19) a broker could rename nothing into another directory.
+///
+/// Debian 12 has ABI 2. What ABI 3 adds (truncation) a root-started broker of a read-only account gets from its read-only mount.
+const LEAST: ABI = ABI::V2;
 
 /// What later kernels can refuse beyond that: taken when there, named in the report when not.
 const LATER: &[(ABI, &str)] = &[
@@ -43,10 +49,10 @@ pub(crate) fn restrict(role: Role, root: &Root<'_>, rights: &Rights, report: &mu
     };
     let status = build(beneath).map_err(|e| Error::unenforced(LANDLOCK, e))?;
     let LandlockStatus::Available { effective_abi, .. } = status.landlock else {
-        return Err(require::no_landlock());
+        return Err(no_landlock());
     };
     if effective_abi < LEAST {
-        return Err(require::no_landlock());
+        return Err(no_landlock());
     }
     for (abi, what) in LATER {
         if effective_abi < *abi {
@@ -62,6 +68,11 @@ pub(crate) fn restrict(role: Role, root: &Root<'_>, rights: &Rights, report: &mu
         RulesetStatus::NotEnforced => Err(Error::Broken(LANDLOCK)),
         _ => verify(root),
     }
+}
+
+/// This kernel has too little of it.
+fn no_landlock() -> Error {
+    Error::unenforced(LANDLOCK, "it needs Linux 5.19, built with Landlock and with landlock in its lsm= list")
 }
 
 /// In an empty root the domain is all that keeps `/` itself from being opened.

@@ -24,7 +24,7 @@ mod unsent;
 
 pub use child::{Confinement, Ids, Rights, Root, confine};
 pub use link::take_link;
-pub use sandbox::{Confined, Enforcement, Error, Report, confine_monitor};
+pub use sandbox::{Error, confine_monitor};
 pub use trim::give_back_pages;
 pub use unsent::unsent;
 
@@ -61,5 +61,57 @@ impl Role {
             Role::Broker => "broker",
             Role::Config => "config",
         }
+    }
+}
+
+/// What happens when the kernel cannot enforce a part of the sandbox: `sandbox` in caisson.toml(5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enforcement {
+    /// The process does not start.
+    Required,
+    /// It starts, and [`Report::weaker`] names the part.
+    BestEffort,
+}
+
+/// What holds less than designed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// One sentence for each thing that could not be enforced; empty when all holds.
+    pub weaker: Vec<String>,
+}
+
+impl Report {
+    /// Takes note of a failed step under `best-effort`, or turns it into the error that stops the start.
+    fn settle(&mut self, enforcement: Enforcement, step: Result<(), Error>) -> Result<(), Error> {
+        match step {
+            Err(Error::Unenforced { what, why }) if enforcement == Enforcement::BestEffort => {
+                self.weaker.push(format!("{what} not enforced: {why}"));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}
+
+/// A process that is confined, but may still make threads; [`Confined::seal`] closes it.
+#[derive(Debug)]
+#[must_use = "a process that is not sealed has no seccomp filter"]
+pub struct Confined {
+    role: Role,
+    enforcement: Enforcement,
+    report: Report,
+}
+
+impl Confined {
+    /// Puts every thread of the process under the role's seccomp filter: a call that is not on the list kills the process.
+    ///
+    /// The last step before the loop; [`policy::calls`] lists what is left.
+    ///
+    /// # Errors
+    /// [`Error::Unenforced`] if the kernel has no seccomp filters (under [`Enforcement::Required`]) or a thread cannot be synchronised.
+    pub fn seal(mut self) -> Result<Report, Error> {
+        let sealed = sandbox::seal(&policy::calls(self.role));
+        self.report.settle(self.enforcement, sealed)?;
+        Ok(self.report)
     }
 }

@@ -19,14 +19,14 @@ use crate::Error;
 /// Must come before anything that opens a descriptor or starts a thread.
 ///
 /// # Errors
-/// [`Error::NotALink`] if descriptor 0 is not an `AF_UNIX` `SOCK_SEQPACKET` socket; [`Error::Fault`] if a call fails.
+/// [`Error::Refused`] if descriptor 0 is not an `AF_UNIX` `SOCK_SEQPACKET` socket; [`Error::Fault`] if a call fails.
 pub fn take_link() -> Result<OwnedFd, Error> {
     creds::forbid_core_dumps()?;
     let stdin = io::stdin();
-    let family = sockopt::socket_domain(&stdin).map_err(|_| Error::NotALink("not a socket"))?;
-    let kind = sockopt::socket_type(&stdin).map_err(|_| Error::NotALink("not a socket"))?;
-    if family != AddressFamily::UNIX || kind != SocketType::SEQPACKET {
-        return Err(Error::NotALink("not an AF_UNIX SOCK_SEQPACKET socket"));
+    let (family, kind) = (sockopt::socket_domain(&stdin), sockopt::socket_type(&stdin));
+    if (family, kind) != (Ok(AddressFamily::UNIX), Ok(SocketType::SEQPACKET)) {
+        let by_hand = "descriptor 0 is not a link to caissond; this program is started by caissond, not by hand";
+        return Err(Error::Refused(by_hand));
     }
     let link = rustix::io::fcntl_dupfd_cloexec(&stdin, 3).map_err(Error::fault("fcntl(F_DUPFD_CLOEXEC)"))?;
     close_all_but(&link)?;

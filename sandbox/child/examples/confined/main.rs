@@ -15,7 +15,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, Stdio};
 
 use attempts::{Held, attempts};
-use child_sandbox::{Confinement, Enforcement, Ids, Rights, Role, Root};
+use child_sandbox::{Confinement, Enforcement, Ids, Report, Rights, Role, Root};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
 /// What the command line said.
@@ -106,8 +106,7 @@ fn descriptors(link: &OwnedFd) -> ExitCode {
 
 /// Becomes a sealed monitor, starts the order in a child, and ends as it ended.
 fn as_monitor(order: &Order, link: OwnedFd) -> ExitCode {
-    let confined = child_sandbox::confine_monitor(Enforcement::Required).expect("a confined monitor");
-    confined.seal().expect("a sealed monitor");
+    child_sandbox::confine_monitor().expect("a confined monitor");
     let status = Command::new(&order.arguments[0])
         .arg("confined")
         .args(&order.arguments[2..])
@@ -133,17 +132,19 @@ fn confine(order: &Order, link: &OwnedFd, directory: &mut OwnedFd, thread: impl 
         rights: order.rights,
         enforcement,
     };
-    let confined = match order.role {
-        Role::Monitor => child_sandbox::confine_monitor(enforcement),
-        _ => child_sandbox::confine(c),
+    let sealed = match order.role {
+        Role::Monitor => child_sandbox::confine_monitor().map(|()| {
+            thread();
+            Report::default()
+        }),
+        _ => child_sandbox::confine(c).and_then(|confined| {
+            thread();
+            if order.role == Role::Config {
+                works::load_name_service();
+            }
+            confined.seal()
+        }),
     };
-    let sealed = confined.and_then(|confined| {
-        thread();
-        if order.role == Role::Config {
-            works::load_name_service();
-        }
-        confined.seal()
-    });
     match sealed {
         Ok(report) => tell(link, &format!("ready\n{}", report.weaker.join("\n"))),
         Err(e) => {
