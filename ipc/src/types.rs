@@ -2,7 +2,7 @@
 
 mod bytes;
 
-use std::{fmt, num::NonZeroU16};
+use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -39,22 +39,6 @@ id!(
     /// One listener of the configuration.
     ListenerId
 );
-
-/// A TCP port, 1 to 65535.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Port(pub NonZeroU16);
-
-impl Port {
-    /// `None` for port 0.
-    pub fn new(number: u16) -> Option<Self> {
-        NonZeroU16::new(number).map(Port)
-    }
-
-    /// The number.
-    pub fn get(self) -> u16 {
-        self.0.get()
-    }
-}
 
 /// An account's name: 1 to 64 bytes, no control byte, no `/`, no `:`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

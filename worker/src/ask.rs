@@ -191,7 +191,7 @@ impl Hub {
     /// False when it cannot be asked now: all workers are one user, who has too many descriptors on their way between
     /// processes (ETOOMANYREFS, sendmsg(2)), and another worker's misuse of that must not end this one.
     pub fn ask_connect_back(&mut self, session: SessionId, port: Port, control: BorrowedFd<'_>) -> bool {
-        let ask = FromWorker::ConnectBack(ConnectBack { session, port });
+        let ask = FromWorker::ConnectBack(ConnectBack { session, port: port.get() });
         match self.monitor.send(ask, Some(control), &self.registry) {
             Ok(()) => true,
             Err(Lost::Fault(_, error)) if error.raw_os_error() == Some(TOO_MANY_REFS) => false,

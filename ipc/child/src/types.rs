@@ -4,6 +4,7 @@ mod net;
 mod path;
 mod permission;
 mod permissions;
+mod port;
 mod secret;
 
 pub use ipc::types::*;
@@ -11,4 +12,5 @@ pub use net::{HostName, Network, NoNetwork};
 pub use path::{PathError, VirtPath};
 pub use permission::Permission;
 pub use permissions::Permissions;
+pub use port::Port;
 pub use secret::Secret;

@@ -17,7 +17,7 @@ use child_ipc::{
         monitor_authd, monitor_broker, monitor_config, monitor_worker, worker_authd, worker_broker,
     },
     types::{
-        Blob, BrokerId, Build, HostName, Ids, ListenerId, Permission, Permissions, Port, Secret, SessionId, UserName,
+        Blob, BrokerId, Build, HostName, Ids, ListenerId, Permission, Permissions, Secret, SessionId, UserName,
         VirtPath, WorkerId,
     },
 };
@@ -85,7 +85,7 @@ fn from_worker() -> Vec<monitor_worker::FromWorker> {
         FromWorker::CannotStart(cannot()),
         FromWorker::Log(line()),
         FromWorker::PassivePool(PassivePool { listener: ListenerId(1), wanted: 8 }),
-        FromWorker::ConnectBack(ConnectBack { session: SessionId(1), port: Port::new(2000).unwrap() }),
+        FromWorker::ConnectBack(ConnectBack { session: SessionId(1), port: 2000 }),
         FromWorker::SessionEnded(SessionId(1)),
         FromWorker::Lines(vec![line(), line()]),
     ]

@@ -8,7 +8,6 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
-use crate::Channel;
 use crate::call::{NONE, ONE, Record};
 use crate::types::{Build, SessionId, UserName, WorkerId};
 
@@ -86,8 +85,3 @@ impl Record for ToAuthd {
 }
 
 impl Record for FromAuthd {}
-
-/// The monitor's end.
-pub type MonitorEnd = Channel<ToAuthd, FromAuthd>;
-/// authd's end, descriptor 0.
-pub type AuthdEnd = Channel<FromAuthd, ToAuthd>;

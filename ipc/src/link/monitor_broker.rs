@@ -5,7 +5,6 @@ use std::{ops::RangeInclusive, path::PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
-use crate::Channel;
 use crate::call::{NONE, ONE, Record};
 use crate::types::{Blob, Build, UserName, WorkerId};
 
@@ -69,8 +68,3 @@ impl Record for ToBroker {
 }
 
 impl Record for FromBroker {}
-
-/// The monitor's end.
-pub type MonitorEnd = Channel<ToBroker, FromBroker>;
-/// The broker's end, descriptor 0.
-pub type BrokerEnd = Channel<FromBroker, ToBroker>;

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{Confine, log::Level, monitor_authd::AuthdSettings, monitor_broker, monitor_worker};
-use crate::Channel;
 use crate::call::{NONE, ONE, Record};
 use crate::types::{Blob, Build, Ids, UserName};
 
@@ -160,8 +159,3 @@ impl Record for FromConfig {
 impl Record for Account {
     const CAP: usize = 8192;
 }
-
-/// The monitor's end.
-pub type MonitorEnd = Channel<ToConfig, FromConfig>;
-/// The other end, descriptor 0.
-pub type ConfigEnd = Channel<FromConfig, ToConfig>;

@@ -8,9 +8,9 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
+use crate::MAX_FDS;
 use crate::call::{Call, NONE, ONE, Record, UP_TO_ONE};
-use crate::types::{Blob, BrokerId, Build, ListenerId, Port, SessionId, WorkerId};
-use crate::{Channel, MAX_FDS};
+use crate::types::{Blob, BrokerId, Build, ListenerId, SessionId, WorkerId};
 
 /// Longest packed form of a worker's settings in bytes.
 pub const SETTINGS: usize = 19_456;
@@ -99,8 +99,8 @@ impl Call for PassivePool {
 pub struct ConnectBack {
     /// A vouched session of the asking worker, with no other such question open.
     pub session: SessionId,
-    /// The port of PORT or EPRT.
-    pub port: Port,
+    /// The port of PORT or EPRT; none below 1024 is connected to.
+    pub port: u16,
 }
 
 /// Answer to [`ConnectBack`].
@@ -167,8 +167,3 @@ impl Record for FromWorker {
         if let FromWorker::ConnectBack(_) = self { ConnectBack::SENT } else { NONE }
     }
 }
-
-/// The monitor's end.
-pub type MonitorEnd = Channel<ToWorker, FromWorker>;
-/// The worker's end, descriptor 0.
-pub type WorkerEnd = Channel<FromWorker, ToWorker>;

@@ -10,22 +10,21 @@
 //!
 //! Reads from: its caller only. Trusts: the kernel. What a role may call is data, in `policy/`; `landlock`, `ids` and `mounts`
 //! bring the rest into force, and each checks afterwards that it holds.
-//! Not here: what root does as well, capabilities and the seccomp filter ([`sandbox`]); paths (monitor/broker/src/resolve.rs).
+//! Not here: unsafe code (sandbox/src/creds.rs); what root does as well, capabilities and the seccomp filter ([`sandbox`]); paths (monitor/broker/src/resolve.rs).
+#![forbid(unsafe_code)]
 
 mod child;
-mod descriptors;
 mod ids;
 mod landlock;
 mod link;
 mod mounts;
 pub mod policy;
-mod trim;
 mod unsent;
 
 pub use child::{Confinement, Ids, Rights, Root, confine};
 pub use link::take_link;
+pub use sandbox::creds::give_back_pages;
 pub use sandbox::{Error, confine_monitor};
-pub use trim::give_back_pages;
 pub use unsent::unsent;
 
 /// Which of Caisson's processes this is; it decides everything a process may do.

@@ -13,16 +13,13 @@ use rustix::mount::{
     open_tree, unmount,
 };
 
-use crate::{Error, Rights, Root, descriptors};
+use libc::{MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY};
+use sandbox::creds::set_mount_attributes;
+
+use crate::{Error, Rights, Root};
 
 /// Where the new root is mounted before it becomes `/`. Any directory that exists serves; in our namespace nobody else sees it.
 const STAGE: &str = "/dev";
-
-/// mount_setattr(2): read-only, no set-uid, no devices, no programs.
-const MOUNT_ATTR_RDONLY: u64 = 0x1;
-const MOUNT_ATTR_NOSUID: u64 = 0x2;
-const MOUNT_ATTR_NODEV: u64 = 0x4;
-const MOUNT_ATTR_NOEXEC: u64 = 0x8;
 
 /// Gives the process namespaces of its own and makes `root` its `/`.
 pub(crate) fn enter(root: &mut Root<'_>, rights: &Rights) -> Result<(), Error> {
@@ -69,7 +66,7 @@ fn copy_tree(directory: BorrowedFd<'_>, rights: &Rights) -> Result<OwnedFd, Erro
     if rights.changes_nothing() {
         set |= MOUNT_ATTR_RDONLY;
     }
-    descriptors::set_mount_attributes(&tree, set).map_err(refused)?;
+    set_mount_attributes(&tree, set).map_err(refused)?;
     Ok(tree)
 }
 

@@ -6,7 +6,7 @@ use child_ipc::{
         log::{Event, Level, LogRecord},
         monitor_worker::{ConnectBack, FromWorker, PassivePool, ToWorker},
     },
-    types::{Blob, ListenerId, Port, SessionId},
+    types::{Blob, ListenerId, SessionId},
 };
 use e2e::{
     ftp,
@@ -30,7 +30,7 @@ fn pool(listener: u32, wanted: u8) -> FromWorker {
 }
 
 fn connect_back(session: u32, port: u16) -> FromWorker {
-    FromWorker::ConnectBack(ConnectBack { session: SessionId(session), port: Port::new(port).expect("not 0") })
+    FromWorker::ConnectBack(ConnectBack { session: SessionId(session), port })
 }
 
 fn ended(session: u32) -> FromWorker {
