@@ -500,3 +500,16 @@ fn names_and_permissions_out_of_range_are_refused() {
     assert_eq!(Permissions::from_bits(Permissions::ALL.bits()), Some(Permissions::ALL));
     assert_eq!(Permissions::from_bits(Permissions::ALL.bits() + 1), None);
 }
+
+#[test]
+fn the_last_word_of_an_end_that_was_closed_unread_arrives_and_then_the_end() {
+    let (mut monitor, theirs) = monitor_worker::MonitorEnd::pair().unwrap();
+    let mut worker = monitor_worker::WorkerEnd::from_fd(theirs).unwrap();
+    monitor.send(&monitor_worker::ToWorker::Stop, &[]).unwrap();
+    let why = Blob::new(b"no threads").unwrap();
+    worker.send(&monitor_worker::FromWorker::CannotStart(CannotStart { why: why.clone() }), &[]).unwrap();
+    drop(worker);
+    let last = monitor.recv().unwrap().record;
+    assert!(matches!(last, monitor_worker::FromWorker::CannotStart(last) if last.why == why));
+    assert!(matches!(monitor.recv(), Err(RecvError::Closed)));
+}
