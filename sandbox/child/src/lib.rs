@@ -23,15 +23,13 @@ mod unsent;
 
 pub use child::{Confinement, Ids, Rights, Root, confine};
 pub use link::take_link;
+pub use sandbox::Error;
 pub use sandbox::creds::give_back_pages;
-pub use sandbox::{Error, confine_monitor};
 pub use unsent::unsent;
 
-/// Which of Caisson's processes this is; it decides everything a process may do.
+/// Which of the monitor's children this is; it decides everything a process may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// `caissond`: root, few capabilities.
-    Monitor,
     /// `caisson-authd`: passwords and keys, no files, no network.
     Authd,
     /// `caisson-worker` for FTP: clients, and descriptors it was handed.
@@ -46,14 +44,12 @@ pub enum Role {
 
 impl Role {
     /// Every role, in the order of design §1.
-    pub const ALL: [Role; 6] =
-        [Role::Monitor, Role::Authd, Role::WorkerFtp, Role::WorkerSsh, Role::Broker, Role::Config];
+    pub const ALL: [Role; 5] = [Role::Authd, Role::WorkerFtp, Role::WorkerSsh, Role::Broker, Role::Config];
 
     /// The role's name in logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Role::Monitor => "monitor",
             Role::Authd => "authd",
             Role::WorkerFtp => "worker-ftp",
             Role::WorkerSsh => "worker-ssh",

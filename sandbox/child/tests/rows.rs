@@ -8,13 +8,19 @@ use std::path::Path;
 
 use attempts::attempts;
 use child_sandbox::Role;
-use child_sandbox::policy::{Row, Test, calls};
+use child_sandbox::policy::{Policy, Row, Test, calls, inherited, monitor};
 
 /// Prefixes of reasons that name what the C library or the Rust runtime does unasked.
 const UNASKED: [&str; 2] = ["libc: ", "std: "];
 
-fn groups() -> Vec<(Role, &'static [Row])> {
-    Role::ALL.into_iter().flat_map(|role| calls(role).into_iter().map(move |group| (role, group))).collect()
+/// The monitor's (`None`), and its children's.
+fn policies() -> Vec<(Option<Role>, Policy)> {
+    let children = Role::ALL.into_iter().map(|role| (Some(role), calls(role)));
+    children.chain([(None, monitor())]).collect()
+}
+
+fn groups() -> Vec<(Option<Role>, &'static [Row])> {
+    policies().into_iter().flat_map(|(role, groups)| groups.into_iter().map(move |group| (role, group))).collect()
 }
 
 #[test]
@@ -28,10 +34,10 @@ fn rows_are_sorted_and_unique() {
 
 #[test]
 fn no_call_is_in_two_groups_of_a_role_but_where_the_monitor_needs_more_of_it() {
-    for role in Role::ALL {
+    for (role, policy) in policies() {
         let mut seen = HashMap::new();
-        for row in calls(role).into_iter().flatten() {
-            let wider = |before: &Row| role == Role::Monitor && row.when.is_empty() && !before.when.is_empty();
+        for row in policy.into_iter().flatten() {
+            let wider = |before: &Row| role.is_none() && row.when.is_empty() && !before.when.is_empty();
             assert!(seen.insert(row.number, row).is_none_or(wider), "{role:?}: {} twice", row.symbol);
         }
     }
@@ -40,7 +46,7 @@ fn no_call_is_in_two_groups_of_a_role_but_where_the_monitor_needs_more_of_it() {
 #[test]
 fn the_monitor_may_make_every_call_a_child_may_make_with_any_arguments_it_may_make_it_with() {
     // A child is born under the monitor's filter, and of two rows of a call the later counts.
-    let monitor: HashMap<_, _> = calls(Role::Monitor).into_iter().flatten().map(|row| (row.number, row.when)).collect();
+    let monitor: HashMap<_, _> = monitor().into_iter().flatten().map(|row| (row.number, row.when)).collect();
     for (role, group) in groups() {
         for row in group {
             let covers = |when: &&[_]| when.is_empty() || *when == row.when;
@@ -51,10 +57,9 @@ fn the_monitor_may_make_every_call_a_child_may_make_with_any_arguments_it_may_ma
 
 #[test]
 fn what_the_monitor_has_for_its_childrens_sake_is_on_the_list_of_one() {
-    for row in child_sandbox::policy::inherited::CALLS {
-        let needed =
-            |role: &Role| *role != Role::Monitor && calls(*role).into_iter().flatten().any(|r| r.number == row.number);
-        assert!(Role::ALL.iter().any(needed), "{}", row.symbol);
+    let children: HashSet<_> = Role::ALL.into_iter().flat_map(calls).flatten().map(|row| row.number).collect();
+    for row in inherited::CALLS {
+        assert!(children.contains(&row.number), "{}", row.symbol);
     }
 }
 
@@ -103,7 +108,7 @@ fn no_worker_has_a_call_that_takes_a_path_or_makes_a_socket_or_process() {
 
 #[test]
 fn attempts_have_unique_names_and_every_role_has_some() {
-    for role in Role::ALL {
+    for (role, _) in policies() {
         let names: Vec<_> = attempts(role).map(|a| a.name).collect();
         assert!(names.len() >= 15, "{role:?}");
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{role:?}");

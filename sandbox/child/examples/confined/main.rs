@@ -21,7 +21,8 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 /// What the command line said.
 struct Order {
     how: String,
-    role: Role,
+    /// `None`: the monitor.
+    role: Option<Role>,
     ids: Option<Ids>,
     rights: Rights,
     act: String,
@@ -35,7 +36,7 @@ fn order() -> Order {
     };
     Order {
         how: how.clone(),
-        role: Role::ALL.into_iter().find(|r| r.as_str() == role).expect("a role"),
+        role: Role::ALL.into_iter().find(|r| r.as_str() == role),
         ids: uid.parse().ok().map(|uid| Ids { uid, gid: uid, groups: vec![] }),
         rights: match rights.as_str() {
             "all" => Rights::ALL,
@@ -106,7 +107,7 @@ fn descriptors(link: &OwnedFd) -> ExitCode {
 
 /// Becomes a sealed monitor, starts the order in a child, and ends as it ended.
 fn as_monitor(order: &Order, link: OwnedFd) -> ExitCode {
-    child_sandbox::confine_monitor().expect("a confined monitor");
+    sandbox::confine_monitor().expect("a confined monitor");
     let status = Command::new(&order.arguments[0])
         .arg("confined")
         .args(&order.arguments[2..])
@@ -121,29 +122,26 @@ fn as_monitor(order: &Order, link: OwnedFd) -> ExitCode {
 
 fn confine(order: &Order, link: &OwnedFd, directory: &mut OwnedFd, thread: impl FnOnce()) {
     let enforcement = if order.how.ends_with("best-effort") { Enforcement::BestEffort } else { Enforcement::Required };
-    let c = Confinement {
-        role: order.role,
-        ids: order.ids.clone(),
-        root: match order.role {
-            Role::Monitor | Role::Config => Root::Keep,
-            Role::Broker => Root::Directory(directory),
-            _ => Root::Empty,
-        },
-        rights: order.rights,
-        enforcement,
-    };
     let sealed = match order.role {
-        Role::Monitor => child_sandbox::confine_monitor().map(|()| {
+        None => sandbox::confine_monitor().map(|()| {
             thread();
             Report::default()
         }),
-        _ => child_sandbox::confine(c).and_then(|confined| {
-            thread();
-            if order.role == Role::Config {
-                works::load_name_service();
-            }
-            confined.seal()
-        }),
+        Some(role) => {
+            let root = match role {
+                Role::Config => Root::Keep,
+                Role::Broker => Root::Directory(directory),
+                _ => Root::Empty,
+            };
+            let c = Confinement { role, ids: order.ids.clone(), root, rights: order.rights, enforcement };
+            child_sandbox::confine(c).and_then(|confined| {
+                thread();
+                if role == Role::Config {
+                    works::load_name_service();
+                }
+                confined.seal()
+            })
+        }
     };
     match sealed {
         Ok(report) => tell(link, &format!("ready\n{}", report.weaker.join("\n"))),

@@ -17,7 +17,6 @@ pub use sandbox::policy::*;
 #[must_use]
 pub fn calls(role: Role) -> Policy {
     match role {
-        Role::Monitor => sandbox::policy::monitor(),
         Role::Authd => vec![common::CALLS, authd::CALLS],
         Role::WorkerFtp => vec![common::CALLS, worker_ftp::CALLS],
         Role::WorkerSsh => vec![common::CALLS, worker_ftp::CALLS, worker_ssh::CALLS],
