@@ -55,45 +55,16 @@ pub fn use_one_arena() {
     }
 }
 
-/// Takes from the bounding set what is not kept.
+/// Takes from the bounding set what is not kept, by number, so that capabilities newer than the caps crate go too.
 ///
 /// # Errors
 /// [`Error::Fault`] if a call fails.
 pub fn narrow(keeps: Keeps) -> Result<(), Error> {
-    let permitted = caps::read(None, CapSet::Permitted).map_err(capability_fault)?;
     // Only root can narrow the bounding set; without it, no_new_privs keeps the set from ever mattering.
-    if permitted.contains(&Capability::CAP_SETPCAP) { narrow_bounding(&kept(keeps)) } else { Ok(()) }
-}
-
-/// Gives up every capability that is not kept, and the hope of new ones; then reads all of it back.
-///
-/// # Errors
-/// [`Error::Fault`] if a call fails, [`Error::Broken`] if what was given up is still there.
-pub fn drop_capabilities(keeps: Keeps) -> Result<(), Error> {
-    // A change of uid has emptied the permitted set already, unless the uid is 0.
-    let left = caps::read(None, CapSet::Permitted).map_err(capability_fault)?;
-    let left: CapsHashSet = left.intersection(&kept(keeps)).copied().collect();
-    caps::clear(None, CapSet::Ambient).map_err(capability_fault)?;
-    caps::clear(None, CapSet::Inheritable).map_err(capability_fault)?;
-    caps::set(None, CapSet::Effective, &left).map_err(capability_fault)?;
-    caps::set(None, CapSet::Permitted, &left).map_err(capability_fault)?;
-    rustix::thread::set_no_new_privs(true).map_err(Error::fault("prctl(PR_SET_NO_NEW_PRIVS)"))?;
-    // The kernel makes a process dumpable again when its uid changes.
-    forbid_core_dumps()?;
-    verify(&left)
-}
-
-fn kept(keeps: Keeps) -> CapsHashSet {
-    keeps.iter().map(|&(cap, _)| cap).collect()
-}
-
-fn capability_fault(e: caps::errors::CapsError) -> Error {
-    Error::Fault { call: "capset", errno: io::Error::other(e.to_string()) }
-}
-
-/// Drops from the bounding set by number, so that capabilities newer than the caps crate go too.
-fn narrow_bounding(keep: &CapsHashSet) -> Result<(), Error> {
-    let keep = keep.iter().fold(0, |all, capability| all | capability.bitmask());
+    if !caps::has_cap(None, CapSet::Permitted, Capability::CAP_SETPCAP).map_err(capability_fault)? {
+        return Ok(());
+    }
+    let keep = keeps.iter().fold(0, |all, (capability, _)| all | capability.bitmask());
     for number in 0..u64::BITS {
         let one = CapabilitySet::from_bits_retain(1 << number);
         match capability_is_in_bounding_set(one) {
@@ -106,6 +77,29 @@ fn narrow_bounding(keep: &CapsHashSet) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Gives up every capability that is not kept, and the hope of new ones; then reads all of it back.
+///
+/// # Errors
+/// [`Error::Fault`] if a call fails, [`Error::Broken`] if what was given up is still there.
+pub fn drop_capabilities(keeps: Keeps) -> Result<(), Error> {
+    // A change of uid has emptied the permitted set already, unless the uid is 0.
+    let left = caps::read(None, CapSet::Permitted).map_err(capability_fault)?;
+    let left: CapsHashSet =
+        keeps.iter().map(|&(capability, _)| capability).filter(|kept| left.contains(kept)).collect();
+    caps::clear(None, CapSet::Ambient).map_err(capability_fault)?;
+    caps::clear(None, CapSet::Inheritable).map_err(capability_fault)?;
+    caps::set(None, CapSet::Effective, &left).map_err(capability_fault)?;
+    caps::set(None, CapSet::Permitted, &left).map_err(capability_fault)?;
+    rustix::thread::set_no_new_privs(true).map_err(Error::fault("prctl(PR_SET_NO_NEW_PRIVS)"))?;
+    // The kernel makes a process dumpable again when its uid changes.
+    forbid_core_dumps()?;
+    verify(&left)
+}
+
+fn capability_fault(e: caps::errors::CapsError) -> Error {
+    Error::Fault { call: "capset", errno: io::Error::other(e.to_string()) }
 }
 
 fn verify(left: &CapsHashSet) -> Result<(), Error> {
