@@ -10,7 +10,7 @@ use std::{
     sync::LazyLock,
 };
 
-use ipc::{
+use child_ipc::{
     Breach,
     link::{user_record::Fingerprint, worker_authd::Possession},
     types::UserName,

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     Breach,
     link::{
         log::{Event, Level, LogRecord},

@@ -12,7 +12,7 @@ use std::{
 };
 
 use blake2::{Blake2s256, Digest};
-use ipc::{
+use child_ipc::{
     link::worker_keys::{CERTIFICATE, CHAIN, Chain, KeyName},
     table,
     types::Blob,

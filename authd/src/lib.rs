@@ -38,7 +38,7 @@ pub mod verify;
 
 use std::{process::ExitCode, time::Duration};
 
-use ipc::{
+use child_ipc::{
     Channel, RecvError,
     link::{
         CannotStart, Confine, Ready,
@@ -46,7 +46,7 @@ use ipc::{
     },
     types::Blob,
 };
-use sandbox::{Confinement, Enforcement, Rights, Role, Root};
+use child_sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 use crate::{
     cache::Cache, checks::Desk, error::Error, outlet::Outlet, pool::Pool, serve::Server, sign::Signer, users::Table,
@@ -75,7 +75,7 @@ pub fn main() -> ExitCode {
 
 /// Takes the link, gets ready, serves.
 fn serve() -> Result<ExitCode, Error> {
-    let link = sandbox::take_link().map_err(Error::Sandbox)?;
+    let link = child_sandbox::take_link().map_err(Error::Sandbox)?;
     let mut link: AuthdEnd = Channel::from_fd(link).map_err(Error::fault("descriptor 0"))?;
     match start(&mut link) {
         Ok((ready, desk, signer)) => {
@@ -98,7 +98,7 @@ fn start(link: &mut AuthdEnd) -> Result<(Ready, Desk, Signer), Error> {
     if !(1..=pool::MOST).contains(&threads) {
         return Err(Error::Refused("max_concurrent_password_checks in caisson.toml must be 1 to 64"));
     }
-    let confined = sandbox::confine(&confinement(confine)).map_err(Error::Sandbox)?;
+    let confined = child_sandbox::confine(confinement(confine)).map_err(Error::Sandbox)?;
     let pool = Pool::start(threads as usize).map_err(Error::fault("starting a check thread"))?;
     let signer = Signer::start().map_err(Error::fault("starting the signing thread"))?;
     let cache = Cache::new(Duration::from_secs(ttl.into())).map_err(Error::fault("key of the login cache"))?;
@@ -112,7 +112,7 @@ fn receive_start(link: &mut AuthdEnd) -> Result<AuthdStart, Error> {
     match link.recv() {
         Ok(received) => match received.record {
             ToAuthd::Start(start) => Ok(start),
-            _ => Err(Error::Violation(ipc::Breach::OutOfPhase("Start comes first"))),
+            _ => Err(Error::Violation(child_ipc::Breach::OutOfPhase("Start comes first"))),
         },
         Err(RecvError::Breach(breach)) => Err(Error::Violation(breach)),
         Err(RecvError::Io(error)) => Err(Error::fault("recvmsg")(error)),
@@ -123,7 +123,7 @@ fn receive_start(link: &mut AuthdEnd) -> Result<AuthdStart, Error> {
 }
 
 fn confinement(confine: Confine) -> Confinement<'static> {
-    let ids = confine.ids.map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups });
+    let ids = confine.ids.map(|ids| child_sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups });
     let enforcement = if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
     Confinement { role: Role::Authd, ids, root: Root::Empty, rights: Rights::NONE, enforcement }
 }

@@ -8,7 +8,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use ipc::{Channel, Received, Record, RecvError, SendError};
+use child_ipc::{Channel, Received, Record, RecvError, SendError};
 
 /// One end of a link, non-blocking.
 pub struct Outlet<Out, In> {

@@ -10,7 +10,7 @@ use std::{
     net::IpAddr,
 };
 
-use ipc::{
+use child_ipc::{
     link::worker_authd::Check,
     types::{SessionId, WorkerId},
 };
@@ -135,7 +135,7 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use ipc::types::{Secret, UserName};
+    use child_ipc::types::{Secret, UserName};
 
     use super::*;
 

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     Breach, RecvError, SendError,
     link::{
         log::{Event, Level, LogRecord},

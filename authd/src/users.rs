@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use ipc::{
+use child_ipc::{
     link::user_record::{CERTIFICATES, CertificateLogin, Fingerprint, UserRecord},
     types::{HostName, UserName},
 };
@@ -264,7 +264,7 @@ impl Drop for Source<'_> {
 mod tests {
     use std::os::fd::OwnedFd;
 
-    use ipc::types::Blob;
+    use child_ipc::types::Blob;
     use proptest::prelude::*;
     use rustix::fs::MemfdFlags;
 

@@ -2,8 +2,7 @@
 
 mod harness;
 
-use harness::{Authd, CACHED, CHEAP, PASSWORD, PLAIN, Worker, account, check, phc};
-use ipc::{
+use child_ipc::{
     link::{
         log::Event,
         monitor_authd::FromAuthd,
@@ -16,6 +15,7 @@ use ipc::{
     },
     types::Blob,
 };
+use harness::{Authd, CACHED, CHEAP, PASSWORD, PLAIN, Worker, account, check, phc};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::{SignatureScheme, crypto::aws_lc_rs, pki_types::PrivateKeyDer, sign::SigningKey};
 use sha2::{Digest, Sha256};

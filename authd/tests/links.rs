@@ -4,8 +4,7 @@ mod harness;
 
 use std::{io::IoSlice, os::fd::AsFd};
 
-use harness::{Authd, CACHED, PASSWORD, PLAIN, Worker, check};
-use ipc::{
+use child_ipc::{
     Record, SendError,
     link::{
         log::Event,
@@ -13,6 +12,7 @@ use ipc::{
         worker_authd::{self, Outcome::Accepted},
     },
 };
+use harness::{Authd, CACHED, PASSWORD, PLAIN, Worker, check};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
 
 /// A breach of `worker` is reported and closes its link; another worker's session does not notice.
@@ -191,7 +191,7 @@ fn stop_ends_it_and_so_does_the_end_of_the_monitor() {
     worker.ask_for(1, "slow", b"x", [192, 0, 2, 1]);
     assert!(authd.stop().0.success());
     let mut authd = Authd::start(PLAIN);
-    (authd.link, _) = ipc::Channel::pair().unwrap();
+    (authd.link, _) = child_ipc::Channel::pair().unwrap();
     assert!(authd.ended().0.success());
 }
 

@@ -7,8 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use harness::{Authd, PASSWORD, PLAIN, Worker};
-use ipc::{
+use child_ipc::{
     RecvError,
     link::{
         log::Event,
@@ -18,6 +17,7 @@ use ipc::{
     },
     types::Blob,
 };
+use harness::{Authd, PASSWORD, PLAIN, Worker};
 use rcgen::{CertificateParams, KeyPair};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustls::{crypto::aws_lc_rs, server::ParsedCertificate};
@@ -60,7 +60,7 @@ fn judgement(authd: &mut Authd) -> Result<(), (u8, String)> {
 fn certificates(worker: &mut Worker) -> Vec<Chain> {
     let mut received = worker.link.recv().unwrap();
     assert!(matches!(received.record, worker_authd::FromAuthd::Certificates));
-    ipc::table::read(received.fds.pop().unwrap(), 16).unwrap()
+    child_ipc::table::read(received.fds.pop().unwrap(), 16).unwrap()
 }
 
 fn tls13() -> Vec<u8> {

@@ -104,13 +104,13 @@ impl<Out: Record, In: Record> Peer<Out, In> {
 
 #[cfg(test)]
 mod tests {
-    use crate::link::monitor_broker::{BrokerEnd, FromBroker, ToBroker};
+    use crate::link::monitor_broker::{FromBroker, ToBroker};
     use crate::types::WorkerId;
     use rustix::event::epoll::CreateFlags;
 
     use super::*;
 
-    fn pair() -> (Peer<ToBroker, FromBroker>, BrokerEnd) {
+    fn pair() -> (Peer<ToBroker, FromBroker>, Channel<FromBroker, ToBroker>) {
         let epoll = Rc::new(epoll::create(CreateFlags::CLOEXEC).unwrap());
         let (ours, theirs) = Channel::pair().unwrap();
         (Peer::new(ours, &epoll, 1).unwrap(), Channel::from_fd(theirs).unwrap())

@@ -13,7 +13,7 @@ use std::path::Path;
 use ipc::link::Confine;
 use ipc::link::monitor_config::{Account, Config, ConfigStart, FromConfig, Loaded, ToConfig, User};
 use ipc::types::{Blob, Build, Ids, UserName};
-use ipc::{Breach, Received, table};
+use ipc::{Received, table};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
@@ -58,33 +58,20 @@ pub(crate) fn start(m: &Monitor, id: u32) -> Result<ConfigChild, String> {
 
 /// Takes what it has said; `None`: it is not done.
 pub(crate) fn hear(child: &mut ConfigChild) -> Option<Outcome> {
-    while let Some(received) = child.recv() {
-        match judge(child, received) {
-            Ok(None) => {}
-            Ok(Some(outcome)) => return Some(outcome),
-            Err(breach) => child.kill(&breach.to_string()),
-        }
+    let Received { record, fds } = child.recv()?;
+    if let Err(breach) = of_config(&record).permit(child.ready, false) {
+        child.kill(&breach.to_string());
+        return None;
     }
-    None
-}
-
-fn judge(child: &mut ConfigChild, Received { record, fds }: Received<FromConfig>) -> Result<Option<Outcome>, Breach> {
-    of_config(&record).permit(child.ready, false)?;
     match record {
-        FromConfig::UsersFile(path) => match open(&path, "users_file") {
-            Ok(file) => {
-                child.ready = true;
-                child.send(ToConfig::Users, vec![file]);
-            }
-            Err(why) => return Ok(Some(Err(why))),
-        },
-        FromConfig::Done(loaded) => return Ok(Some(take(*loaded, fds))),
-        FromConfig::Refused(why) => {
-            let line = String::from_utf8_lossy(why.as_bytes()).replace(char::is_control, " ");
-            return Ok(Some(Err(line)));
+        FromConfig::UsersFile(path) => {
+            child.ready = true;
+            let opened = open(&path, "users_file").map(|file| child.send(ToConfig::Users, vec![file]));
+            opened.err().map(Err)
         }
+        FromConfig::Done(loaded) => Some(take(*loaded, fds)),
+        FromConfig::Refused(why) => Some(Err(String::from_utf8_lossy(why.as_bytes()).replace(char::is_control, " "))),
     }
-    Ok(None)
 }
 
 /// Reads the accounts, and checks all.

@@ -16,7 +16,6 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
-use sandbox::{Confined, Enforcement};
 
 use crate::monitor::{AUTHD, Monitor, SIGNALS, Stage};
 use crate::timer::{Alarm, Timers};
@@ -120,9 +119,12 @@ fn start(m: &mut Monitor) -> Result<(), String> {
         m.start_worker(slot).map_err(|e| format!("caisson-worker: {e}"))?;
     }
     m.timers.set(START, Alarm::StartOver);
-    let enforcement = if m.config.fixed.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
-    let report = sandbox::confine_monitor(enforcement).and_then(Confined::seal).map_err(|e| e.to_string())?;
-    report.weaker.iter().for_each(|weaker| m.log.note_weaker(weaker));
+    match sandbox::confine_monitor() {
+        Err(sandbox::Error::Unenforced { what, why }) if m.config.fixed.best_effort => {
+            m.log.note_weaker(&format!("{what} not enforced: {why}"));
+        }
+        confined => confined.map_err(|e| e.to_string())?,
+    }
     while m.failure.is_none() && m.stage == Stage::Starting {
         let ready = m.authd.as_ref().is_some_and(|authd| authd.ready) && m.workers.values().all(|w| w.child.ready);
         if ready && m.asked.is_none() {

@@ -186,7 +186,7 @@ mod tests {
     use ipc::link::log::{Event, Level, LogRecord};
     use ipc::link::monitor_worker::{ConnectBack, PassivePool};
     use ipc::link::{CannotStart, Ready, monitor_authd::Grant};
-    use ipc::types::{Blob, ListenerId, Port, UserName, WorkerId};
+    use ipc::types::{Blob, ListenerId, UserName, WorkerId};
 
     use super::*;
 
@@ -194,7 +194,7 @@ mod tests {
     const BOB: BrokerId = BrokerId(2);
 
     fn requests() -> Vec<FromWorker> {
-        let (session, port) = (SessionId(1), Port::new(2000).unwrap());
+        let (session, port) = (SessionId(1), 2000);
         vec![
             FromWorker::PassivePool(PassivePool { listener: ListenerId(1), wanted: 1 }),
             FromWorker::ConnectBack(ConnectBack { session, port }),

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipc::{
+use child_ipc::{
     Record,
     link::{monitor_worker::ToWorker, worker_authd, worker_broker},
 };
@@ -83,7 +83,7 @@ pub fn unhex(text: &str) -> Vec<u8> {
 /// Whether a record of the monitor gives a worker its link to a broker.
 #[must_use]
 pub fn is_granted(bytes: &[u8]) -> bool {
-    matches!(ipc::wire::decode::<ToWorker>(bytes), Ok(ToWorker::Granted(_)))
+    matches!(child_ipc::wire::decode::<ToWorker>(bytes), Ok(ToWorker::Granted(_)))
 }
 
 /// A record's encoding.
@@ -219,7 +219,7 @@ impl Puppet {
     /// The next record of a link, decoded; panics when none comes.
     pub fn expect<R: Record>(&mut self, link: Link) -> (R, usize) {
         match self.receive(link, 10_000) {
-            Came::Record(bytes, fds) => (ipc::wire::decode(&bytes).expect("a record of this link"), fds),
+            Came::Record(bytes, fds) => (child_ipc::wire::decode(&bytes).expect("a record of this link"), fds),
             other => panic!("{link:?}: {other:?} where a record was expected"),
         }
     }
@@ -288,7 +288,7 @@ impl Puppet {
 /// A password check with the right password of `name`.
 #[must_use]
 pub fn check(daemon: &Daemon, name: &str, session: u32) -> worker_authd::ToAuthd {
-    use ipc::types::{Secret, SessionId, UserName};
+    use child_ipc::types::{Secret, SessionId, UserName};
     worker_authd::ToAuthd::Check(worker_authd::Check {
         session: SessionId(session),
         user: UserName::new(name.as_bytes()).expect("a name"),

@@ -13,7 +13,7 @@ use std::{
     os::fd::{BorrowedFd, OwnedFd},
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         monitor_worker::{ConnectBack, FromWorker, PassivePool},
         worker_authd::{Check, ToAuthd},
@@ -104,7 +104,7 @@ impl Brokers {
                 let mut fds = received.fds.into_iter();
                 Ok(Some(Answered { session, login, answer, fd: fds.next(), second: fds.next() }))
             }
-            _ => Err(Lost::Breach(ipc::Breach::OutOfPhase("an answer to no question"))),
+            _ => Err(Lost::Breach(child_ipc::Breach::OutOfPhase("an answer to no question"))),
         }
     }
 
@@ -184,7 +184,7 @@ impl Hub {
     /// False when it cannot be asked now: all workers are one user, who has too many descriptors on their way between
     /// processes (ETOOMANYREFS, sendmsg(2)), and another worker's misuse of that must not end this one.
     pub fn ask_connect_back(&mut self, session: SessionId, port: Port, control: BorrowedFd<'_>) -> bool {
-        let ask = FromWorker::ConnectBack(ConnectBack { session, port });
+        let ask = FromWorker::ConnectBack(ConnectBack { session, port: port.get() });
         match self.monitor.send(ask, Some(control), &self.registry) {
             Ok(()) => true,
             Err(Lost::Fault(_, error)) if error.raw_os_error() == Some(TOO_MANY_REFS) => false,

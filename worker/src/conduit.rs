@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use ipc::{
+use child_ipc::{
     link::log::{Event as Happened, Level},
     types::{Port, SessionId},
 };
@@ -275,7 +275,7 @@ impl Conduit {
         if !receives && shutdown(data, Shutdown::Write).is_err() {
             return self.end(How::Reset, hub);
         }
-        let left = sandbox::unsent(data).unwrap_or(0);
+        let left = child_sandbox::unsent(data).unwrap_or(0);
         if !receives && left == 0 {
             return self.end(How::Complete, hub);
         }
@@ -298,7 +298,7 @@ impl Conduit {
         if self.transfer.as_ref().is_some_and(Transfer::receives) {
             return if hub.now >= ending.look { self.end(How::Complete, hub) } else { Turn::Waits };
         }
-        let before = std::mem::replace(&mut ending.left, sandbox::unsent(&*data).unwrap_or(0));
+        let before = std::mem::replace(&mut ending.left, child_sandbox::unsent(&*data).unwrap_or(0));
         if !matches!(socket_error(&*data), Ok(Ok(()))) {
             return self.end(How::Reset, hub);
         }

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event as Happened, Level},
         monitor_worker::{FromWorker, Granted, Listener, ToWorker, WorkerEnd},

@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event, Level},
         monitor_worker::{FromWorker, ToWorker},

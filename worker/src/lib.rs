@@ -42,8 +42,7 @@ pub mod transfer;
 
 use std::process::ExitCode;
 
-use helpers::Helpers;
-use ipc::{
+use child_ipc::{
     Channel, Received,
     link::{
         CannotStart, Confine, Ready,
@@ -52,9 +51,10 @@ use ipc::{
     },
     types::{Blob, Build},
 };
+use child_sandbox::{Confinement, Enforcement, Rights, Role, Root};
+use helpers::Helpers;
 use ledger::Ledger;
 use nix::sys::signal::{SigSet, Signal};
-use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 /// The program.
 pub fn main() -> ExitCode {
@@ -72,7 +72,7 @@ fn climb() -> Result<(), String> {
     // setrlimit(2): a write beyond RLIMIT_FSIZE (LimitFSIZE of the service) fails with EFBIG then, and ends one upload, not us.
     // Threads inherit that.
     SigSet::from(Signal::SIGXFSZ).thread_block().map_err(|errno| format!("pthread_sigmask: {errno}"))?;
-    let fd = sandbox::take_link().map_err(|error| error.to_string())?;
+    let fd = child_sandbox::take_link().map_err(|error| error.to_string())?;
     let mut link: WorkerEnd = Channel::from_fd(fd).map_err(|error| format!("descriptor 0: {error}"))?;
     let start = match link.recv() {
         Ok(Received { record: ToWorker::Start(start), .. }) => start,
@@ -116,12 +116,16 @@ fn ledger(link: &mut WorkerEnd, (key, regions): (u64, u32), settings: &FtpSettin
 fn enter(confine: &Confine, settings: &FtpSettings) -> Result<(Helpers, Vec<String>), String> {
     let order = Confinement {
         role: Role::WorkerFtp,
-        ids: confine.ids.as_ref().map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups.clone() }),
+        ids: confine.ids.as_ref().map(|ids| child_sandbox::Ids {
+            uid: ids.uid,
+            gid: ids.gid,
+            groups: ids.groups.clone(),
+        }),
         root: Root::Empty,
         rights: Rights::NONE,
         enforcement: if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required },
     };
-    let confined = sandbox::confine(&order).map_err(|error| error.to_string())?;
+    let confined = child_sandbox::confine(order).map_err(|error| error.to_string())?;
     tls::prepare().map_err(|error| format!("random numbers for TLS: {error:?}"))?;
     let helpers = Helpers::start(settings)
         .map_err(|error| format!("helper threads: {error}; raise LimitNPROC of the service"))?;

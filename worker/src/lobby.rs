@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use ipc::link::monitor_worker::Listener;
+use child_ipc::link::monitor_worker::Listener;
 use mio::Interest;
 use rustix::{
     io::{Errno, retry_on_intr},

@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event as Happened, Level},
         settings::FtpSettings,

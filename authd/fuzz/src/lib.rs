@@ -4,7 +4,7 @@ use authd::{
     certificate::Shown,
     sign::input::{self, Input},
 };
-use ipc::{
+use child_ipc::{
     link::worker_authd::{CERTIFICATE, Possession, SIGNATURE},
     types::Blob,
 };

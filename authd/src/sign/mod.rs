@@ -19,7 +19,7 @@ use std::{
     thread,
 };
 
-use ipc::{
+use child_ipc::{
     Breach, Channel, RecvError,
     link::worker_keys::{AuthdEnd, FromKeys, Sign, ToKeys},
     types::{Blob, WorkerId},
@@ -187,7 +187,10 @@ impl Desk {
 }
 
 /// The signature that is asked for; `None`: there is no such key (any more), or it has no such scheme.
-fn signature(keys: &[Keyring; 2], sign: &Sign) -> Result<Option<Blob<{ ipc::link::worker_keys::SIGNATURE }>>, Breach> {
+fn signature(
+    keys: &[Keyring; 2],
+    sign: &Sign,
+) -> Result<Option<Blob<{ child_ipc::link::worker_keys::SIGNATURE }>>, Breach> {
     let input = input::judge(sign.message.as_bytes());
     let input = input.ok_or(Breach::OutOfPhase("signatures are of TLS handshakes alone"))?;
     let scheme = SignatureScheme::from(sign.scheme);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use authd::verify::Arena;
-use ipc::{
+use child_ipc::{
     Channel, RecvError,
     link::{
         Confine,

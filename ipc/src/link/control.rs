@@ -4,7 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Channel;
 use crate::call::Record;
 use crate::types::{Blob, Build, UserName};
 
@@ -42,8 +41,3 @@ impl Record for Request {
 }
 
 impl Record for Reply {}
-
-/// The admin's end.
-pub type CtlEnd = Channel<Request, Reply>;
-/// The monitor's end.
-pub type MonitorEnd = Channel<Reply, Request>;

@@ -79,7 +79,6 @@ impl LogRecord {
     }
 }
 
-/// Printable ASCII as it is, everything else as `\xNN`.
 /// Lines one process may write within a second.
 pub const A_SECOND: u32 = 10_000;
 
@@ -106,6 +105,7 @@ impl Gate {
     }
 }
 
+/// Printable ASCII as it is, everything else as `\xNN`.
 fn escape(bytes: &[u8], line: &mut String) {
     for &byte in bytes {
         match byte {

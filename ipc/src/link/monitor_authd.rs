@@ -8,16 +8,16 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
+use crate::MAX_FDS;
 use crate::call::{NONE, ONE, Record, TWO};
 use crate::types::{Blob, Build, SessionId, UserName, WorkerId};
-use crate::{Channel, MAX_FDS};
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToAuthd {
     /// First record.
     Start(AuthdStart),
-    /// The user table, new at every reload: a sealed memfd that holds [`UserRecord`](super::user_record::UserRecord)s, each postcard-encoded behind
+    /// The user table, new at every reload: a sealed memfd that holds `UserRecord`s (ipc/child/src/link/user_record.rs), each postcard-encoded behind
     /// its length as four bytes, least significant first. Replaces the table before and empties the cache.
     Users,
     /// Serve this worker; two descriptors, the ends of its links: for password checks, and for signatures.
@@ -95,8 +95,3 @@ impl Record for ToAuthd {
 }
 
 impl Record for FromAuthd {}
-
-/// The monitor's end.
-pub type MonitorEnd = Channel<ToAuthd, FromAuthd>;
-/// authd's end, descriptor 0.
-pub type AuthdEnd = Channel<FromAuthd, ToAuthd>;

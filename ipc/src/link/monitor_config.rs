@@ -10,9 +10,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{Confine, log::Level, monitor_authd::AuthdSettings, monitor_broker, monitor_worker};
-use crate::Channel;
 use crate::call::{NONE, ONE, Record};
-use crate::types::{Blob, Build, Ids, Permissions, UserName};
+use crate::types::{Blob, Build, Ids, UserName};
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -137,8 +136,8 @@ pub struct User {
     pub ids: Option<Ids>,
     /// The account's root directory.
     pub home: PathBuf,
-    /// What it may do.
-    pub permissions: Permissions,
+    /// What it may do: the bits of child-ipc's `Permissions`, which root looks into none of.
+    pub permissions: u16,
 }
 
 impl Record for ToConfig {
@@ -162,8 +161,3 @@ impl Record for FromConfig {
 impl Record for Account {
     const CAP: usize = 8192;
 }
-
-/// The monitor's end.
-pub type MonitorEnd = Channel<ToConfig, FromConfig>;
-/// The other end, descriptor 0.
-pub type ConfigEnd = Channel<FromConfig, ToConfig>;

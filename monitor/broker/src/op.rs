@@ -23,7 +23,7 @@ mod symlink;
 
 use std::os::fd::OwnedFd;
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Attrs, Done, Kind, Op, Why, WriteMode},
     types::Permission,
 };

@@ -8,7 +8,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use ipc::{
+use child_ipc::{
     Breach, RecvError, SendError,
     link::{
         log::{Event, Level},

@@ -2,11 +2,11 @@
 
 use std::thread::available_parallelism;
 
-use ipc::link::monitor_config::{Listen, User};
-use ipc::link::places::{Door, Host, MOST, Passive};
-use ipc::link::settings::{Require, pack};
-use ipc::link::user_record::CertificateLogin;
-use ipc::types::{Ids, UserName};
+use child_ipc::link::monitor_config::{Listen, User};
+use child_ipc::link::places::{Door, Host, MOST, Passive};
+use child_ipc::link::settings::{Require, pack};
+use child_ipc::link::user_record::CertificateLogin;
+use child_ipc::types::{Ids, UserName};
 use rustix::process::geteuid;
 
 use crate::keywords::{CONFIG, REPEATED, USER};

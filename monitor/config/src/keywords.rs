@@ -2,7 +2,7 @@
 //!
 //! caisson.toml(5) and caisson-users(5) list them in this order; tests/man.rs compares both ways.
 
-use ipc::types::HostName;
+use child_ipc::types::HostName;
 
 use crate::value::{
     absolute, address, banner, certificate_login, file, fingerprints, gid, gids, hash, hosts, level, networks,
@@ -137,7 +137,7 @@ pub const REPEATED: &[Keyword<Part>] = &[
 /// `[[user]]` of caisson-users(5).
 #[rustfmt::skip]
 pub const USER: &[Keyword<Entry>] = &[
-    word("user", "name",              REQUIRED,  Text("a string of 1 to 64 bytes without control bytes, / and :", |e, v| set(&mut e.name, ipc::types::UserName::new(v.as_bytes()).map(Some)))),
+    word("user", "name",              REQUIRED,  Text("a string of 1 to 64 bytes without control bytes, / and :", |e, v| set(&mut e.name, child_ipc::types::UserName::new(v.as_bytes()).map(Some)))),
     word("user", "password",          UNSET,     Text("a string, an argon2id hash in PHC form", |e, v| set(&mut e.account.hash, Some(hash(v)?)))),
     word("user", "certificate_login", "\"no\"",  Text("\"no\" or \"second-factor\" or \"login\"", |e, v| set(&mut e.account.certificate_login, certificate_login(v)))),
     word("user", "certificates",      "[]",      List(FINGERPRINTS, |e, v| set(&mut e.account.certificates, Some(fingerprints(v)?)))),

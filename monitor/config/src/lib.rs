@@ -26,13 +26,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ipc::Received;
-use ipc::link::Confine;
-use ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
-use ipc::link::settings::{BrokerSettings, FtpSettings, Tls};
-use ipc::link::user_record::{CertificateLogin, Fingerprint};
-use ipc::types::{Blob, HostName, Network, UserName};
-use sandbox::{Confinement, Enforcement, Rights, Role, Root};
+use child_ipc::Received;
+use child_ipc::link::Confine;
+use child_ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
+use child_ipc::link::settings::{BrokerSettings, FtpSettings, Tls};
+use child_ipc::link::user_record::{CertificateLogin, Fingerprint};
+use child_ipc::types::{Blob, HostName, Network, UserName};
+use child_sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 use crate::doubts::Doubts;
 
@@ -126,7 +126,7 @@ pub struct Judged {
 
 /// Takes the link, reads, answers, and is done. What it cannot tell the monitor goes to standard error.
 pub fn run() -> ExitCode {
-    let opened = sandbox::take_link().map_err(|e| e.to_string());
+    let opened = child_sandbox::take_link().map_err(|e| e.to_string());
     let link = opened.and_then(|link| ConfigEnd::from_fd(link).map_err(|e| format!("descriptor 0: {e}")));
     let told = link.and_then(|mut link| {
         let (last, tables) = match read(&mut link) {
@@ -176,10 +176,10 @@ fn receive(link: &mut ConfigEnd) -> Result<(ToConfig, OwnedFd), String> {
 
 /// What could not be enforced, and what was to be prepared before.
 fn confined(confine: Confine) -> Result<(String, Doubts), String> {
-    let ids = confine.ids.map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups });
+    let ids = confine.ids.map(|ids| child_sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups });
     let enforcement = if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
     let order = Confinement { role: Role::Config, ids, root: Root::Keep, rights: Rights::NONE, enforcement };
-    let confined = sandbox::confine(&order).map_err(|e| e.to_string())?;
+    let confined = child_sandbox::confine(order).map_err(|e| e.to_string())?;
     // Modules of the name service are loaded now, for nothing becomes executable after the seal.
     value::load_name_service();
     let doubts = Doubts::new().map_err(|e| format!("caisson-config: a thread: {e}"))?;

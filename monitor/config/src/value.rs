@@ -7,13 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipc::link::{
+use child_ipc::link::{
     log::Level,
     monitor_config::Ports,
     settings::{Require, Resumption},
     user_record::{CERTIFICATES, CertificateLogin, Fingerprint},
 };
-use ipc::types::{Blob, HostName, Network, NoNetwork, Permission, Permissions};
+use child_ipc::types::{Blob, HostName, Network, NoNetwork, Permission, Permissions};
 use nix::unistd::{Group, User};
 
 use crate::Security;
@@ -84,11 +84,13 @@ pub(crate) fn level(word: &str) -> Option<Level> {
     levels.iter().find(|(name, _)| *name == word).map(|&(_, level)| level)
 }
 
-pub(crate) fn permissions(words: &[String]) -> Option<Permissions> {
-    words.iter().try_fold(Permissions::NONE, |granted, word| match word.as_str() {
+/// A set of permissions, as the number that goes to the account's broker.
+pub(crate) fn permissions(words: &[String]) -> Option<u16> {
+    let granted = words.iter().try_fold(Permissions::NONE, |granted, word| match word.as_str() {
         "all" => Some(Permissions::ALL),
         _ => Permission::ALL.iter().find(|(name, _)| name == word).map(|&(_, permission)| granted.with(permission)),
-    })
+    });
+    granted.map(Permissions::bits)
 }
 
 /// Names of hosts, at most 16.

@@ -7,8 +7,9 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
+use child_ipc::link::settings::unpack;
+use child_ipc::types::{Permission, Permissions};
 use config::{Settings, Source, Users};
-use ipc::link::settings::unpack;
 
 const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=1$c2FsdHNhbHRzYWx0c2FsdA$YcUdS5tJ2lzQe4O2JcJ2s0wuyH9mKKUZFZvHBRoNQ0s";
 
@@ -105,11 +106,8 @@ fn what_is_written_arrives() {
     assert_eq!((unpack(&config.workers), unpack(&config.brokers)), (Ok(ftp.clone()), Ok(brokers)));
     assert_eq!((ftp.banner.as_bytes(), ftp.buffer_pool_bytes), (&b"a\nb"[..], 1_000_000));
     let bob = &users.values().next().unwrap().user;
-    assert!(
-        bob.locked
-            && bob.permissions.has(ipc::types::Permission::Read)
-            && !bob.permissions.has(ipc::types::Permission::Write)
-    );
+    assert!(bob.locked);
+    assert_eq!(bob.permissions, Permissions::NONE.with(Permission::Read).with(Permission::List).bits());
     assert_eq!(bob.ids.as_ref().unwrap().gid, 7);
 }
 
@@ -362,7 +360,7 @@ fn whatever_is_done_to_a_file_the_answer_is_one_line_with_its_place() {
 
 #[test]
 fn tls_is_told_to_workers_where_there_is_a_certificate_and_asked_for_nowhere_else() {
-    use ipc::link::settings::{Require, Resumption, Tls};
+    use child_ipc::link::settings::{Require, Resumption, Tls};
     let pair = "[[certificate]]\ncertificate = \"/c.pem\"\nkey = \"/k.pem\"\n";
     let implicit = "[[listen]]\naddress = \"127.0.0.1:990\"\ntls = \"implicit\"\n";
     let head = "tls_required = \"login\"\ndata_resumption = \"required\"\n";
@@ -393,7 +391,7 @@ fn a_certificate_has_a_key_and_there_are_sixteen_at_most() {
 
 #[test]
 fn clients_are_asked_for_certificates_where_an_account_has_some() {
-    use ipc::link::{settings::FtpSettings, user_record::CertificateLogin};
+    use child_ipc::link::{settings::FtpSettings, user_record::CertificateLogin};
     let pair = "[[certificate]]\ncertificate = \"/c.pem\"\nkey = \"/k.pem\"\n";
     let more = format!("certificate_login = \"second-factor\"\ncertificates = [\"{}\"]", "ab".repeat(32));
     let (settings, users) = Files::new(pair, &account("alice", &more)).load().unwrap();

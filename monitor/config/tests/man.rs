@@ -3,8 +3,8 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
+use child_ipc::{link::log::Event, types::Permission};
 use config::{CONFIG, Keyword, REPEATED, REQUIRED, Source, UNSET, USER};
-use ipc::{link::log::Event, types::Permission};
 
 fn path(page: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../man").join(page)

@@ -17,7 +17,7 @@ use std::{
 
 use ipc::{
     Channel, RecvError,
-    link::control::{Command, CtlEnd, Reply, Request},
+    link::control::{Command, Reply, Request},
     types::{Build, UserName},
 };
 use lexopt::{Arg, Parser};
@@ -162,7 +162,7 @@ fn ask(path: &Path, command: Command) -> Result<bool, String> {
     }
 }
 
-fn dial(path: &Path) -> io::Result<CtlEnd> {
+fn dial(path: &Path) -> io::Result<Channel<Request, Reply>> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     connect(&socket, &SocketAddrUnix::new(path)?)?;
     Channel::from_fd(socket)

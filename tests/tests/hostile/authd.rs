@@ -1,12 +1,12 @@
 //! Against authd: it cannot be made to vouch for what it did not check, and a breach ends the worker.
 
+use child_ipc::{
+    link::worker_authd::{Check, FromAuthd, Outcome, Possession, ToAuthd},
+    types::{Blob, SessionId},
+};
 use e2e::{
     puppet::{Came, Link, Puppet, check, encoded},
     site,
-};
-use ipc::{
-    link::worker_authd::{Check, FromAuthd, Outcome, Possession, ToAuthd},
-    types::{Blob, SessionId},
 };
 
 use crate::Scene;
@@ -59,7 +59,7 @@ fn a_wrong_password_gives_no_grant_and_no_broker() {
     let Some(mut scene) = Scene::set("wrong password") else { return };
     let puppet = scene.puppet.as_mut().expect("not ended");
     let ToAuthd::Check(mut ask) = check(&scene.daemon, "alice", 1) else { unreachable!("a check") };
-    ask.password = ipc::types::Secret::new(b"guess".to_vec());
+    ask.password = child_ipc::types::Secret::new(b"guess".to_vec());
     puppet.send(Link::Authd, &ToAuthd::Check(ask), &[]);
     let (FromAuthd::Verdict(verdict), _) = puppet.expect(Link::Authd) else { panic!("no verdict") };
     assert_eq!(verdict.outcome, Outcome::Rejected);
@@ -73,7 +73,7 @@ fn a_flood_of_checks_does_not_lock_others_out() {
     let puppet = scene.puppet.as_mut().expect("not ended");
     for session in 1..2000 {
         let ToAuthd::Check(mut ask) = check(&scene.daemon, "alice", session) else { unreachable!("a check") };
-        ask.password = ipc::types::Secret::new(format!("guess {session}").into_bytes());
+        ask.password = child_ipc::types::Secret::new(format!("guess {session}").into_bytes());
         ask.source = std::net::Ipv4Addr::from_bits(0x0a00_0000 + session).into();
         if !puppet.send(Link::Authd, &ToAuthd::Check(ask), &[]) && !puppet.process.is_alive() {
             break;

@@ -8,8 +8,7 @@ use std::{
     time::Duration,
 };
 
-use e2e::programs;
-use ipc::{
+use child_ipc::{
     link::{
         Confine,
         monitor_authd::{AuthdSettings, AuthdStart, FromAuthd, MonitorEnd, ToAuthd},
@@ -17,6 +16,7 @@ use ipc::{
     },
     types::{Build, WorkerId},
 };
+use e2e::programs;
 use rustix::{
     fs::{MemfdFlags, Mode, fchmod, memfd_create},
     net::sockopt::{Timeout, set_socket_timeout},
@@ -44,7 +44,7 @@ impl Authd {
         set_socket_timeout(&link, Timeout::Recv, Some(Duration::from_secs(60))).expect("setsockopt");
         let program = programs::of_this_profile().join("caisson-authd");
         let child = Command::new(program).stdin(Stdio::from(theirs)).spawn().expect("authd");
-        let ids = ipc::types::Ids { uid: 64_123, gid: 64_123, groups: Vec::new() };
+        let ids = child_ipc::types::Ids { uid: 64_123, gid: 64_123, groups: Vec::new() };
         let ids = rustix::process::geteuid().is_root().then_some(ids);
         let settings = AuthdSettings { max_concurrent_password_checks: 1, login_cache_ttl_secs: 0 };
         let start = AuthdStart { build: Build::THIS, confine: Confine { ids, best_effort: true }, settings };

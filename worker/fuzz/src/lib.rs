@@ -1,6 +1,6 @@
 //! What the worker's targets assert of bytes a client may send.
 
-use ipc::link::settings::{FtpSettings, Tls};
+use child_ipc::link::settings::{FtpSettings, Tls};
 use worker::{
     ftp::line::{self, Line, Reader},
     proxy::{self, Header},

@@ -1,6 +1,6 @@
 //! What the protocol orders of a data connection, or of files alone, and how that ends.
 
-use ipc::{link::worker_broker::Storage, types::Port};
+use child_ipc::{link::worker_broker::Storage, types::Port};
 
 /// How the next data connection comes about (RFC 959 3.2: one at a time; the last word of PASV, EPSV, PORT, EPRT).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

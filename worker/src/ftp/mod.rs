@@ -24,7 +24,7 @@ pub mod talk;
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use ipc::{
+use child_ipc::{
     link::{
         log,
         settings::{FtpSettings, Require},

@@ -1,6 +1,6 @@
 //! One client's conversation: the state, and the whole of it with made-up answers for fuzzers.
 
-use ipc::{
+use child_ipc::{
     link::{
         settings::FtpSettings,
         worker_broker::{Attrs, Done, Kind, Op, Opened, Storage, Why},
@@ -146,7 +146,7 @@ fn answer(op: &Op) -> Result<Done, Why> {
 
 #[cfg(test)]
 mod tests {
-    use ipc::link::{
+    use child_ipc::link::{
         settings::{Require, Tls},
         worker_authd::Outcome,
     };
@@ -155,7 +155,7 @@ mod tests {
 
     fn settings() -> FtpSettings {
         FtpSettings {
-            log_level: ipc::link::log::Level::Info,
+            log_level: child_ipc::link::log::Level::Info,
             banner: Blob::cut(b"Hello\n220 you"),
             login_timeout_secs: 60,
             idle_timeout_secs: 300,
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn host_greets_with_its_own_banner_and_knows_no_other_names() {
-        use ipc::{
+        use child_ipc::{
             link::places::{Host, Places},
             types::HostName,
         };

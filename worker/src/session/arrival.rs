@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ipc::{
+use child_ipc::{
     link::settings::FtpSettings,
     types::{HostName, ListenerId},
 };

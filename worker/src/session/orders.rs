@@ -1,6 +1,6 @@
 //! Orders of the conversation to the loop's means.
 
-use ipc::{
+use child_ipc::{
     link::worker_authd::Check,
     types::{BrokerId, Secret, SessionId, UserName},
 };

@@ -2,7 +2,7 @@
 //!
 //! What is here exists for sessions under TLS alone; others are not asked for more than a pointer.
 
-use ipc::link::{settings::Resumption, worker_authd::Possession};
+use child_ipc::link::{settings::Resumption, worker_authd::Possession};
 use rustix::net::{RecvFlags, recv};
 
 use super::{Errno, Happened, Hub, Level, Session, Zeroize, line};

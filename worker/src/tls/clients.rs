@@ -7,7 +7,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ipc::{link::worker_authd::Possession, types::Blob};
+use child_ipc::{link::worker_authd::Possession, types::Blob};
 use rustls::{
     DigitallySignedStruct, DistinguishedName, Error, SignatureScheme,
     client::danger::HandshakeSignatureValid,

@@ -5,7 +5,7 @@
 
 use std::{fmt, sync::Arc};
 
-use ipc::link::worker_authd::Possession;
+use child_ipc::link::worker_authd::Possession;
 use rustls::{
     Error, HandshakeKind, InvalidMessage, ProtocolVersion, ServerConfig,
     server::{ServerConnectionData, UnbufferedServerConnection},

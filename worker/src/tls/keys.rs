@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     Channel, RecvError,
     link::worker_keys::{Chain, FromKeys, KeyName, Sign, ToKeys, WorkerEnd},
     table,
@@ -256,7 +256,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use std::thread;
 
-    use ipc::link::worker_keys::AuthdEnd;
+    use child_ipc::link::worker_keys::AuthdEnd;
 
     use super::*;
 

@@ -26,7 +26,7 @@ mod tickets;
 
 use std::sync::Arc;
 
-use ipc::link::settings::Resumption;
+use child_ipc::link::settings::Resumption;
 use rustls::{
     Error, ServerConfig,
     crypto::{GetRandomFailed, aws_lc_rs},

@@ -6,7 +6,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use ipc::link::settings::Resumption;
+use child_ipc::link::settings::Resumption;
 use rustix::{
     io::{Errno, retry_on_intr},
     net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown},

@@ -27,7 +27,7 @@ fn client(config: &Arc<ClientConfig>, socket: UnixStream) -> Client {
 
 /// Of authd, which signs for it.
 fn certificates() -> Arc<Certificates> {
-    let (there, here) = ipc::link::worker_keys::AuthdEnd::pair().unwrap();
+    let (there, here) = child_ipc::link::worker_keys::AuthdEnd::pair().unwrap();
     authd::sign(there);
     let certificates = Certificates::default();
     certificates.connect(here).unwrap();

@@ -32,7 +32,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         settings::FtpSettings,
         worker_broker::{Medium, Storage},

@@ -1,6 +1,6 @@
 //! Logins: nobody is anybody before the monitor has said so, and nothing waits for ever.
 
-use ipc::{
+use child_ipc::{
     link::{
         monitor_worker::{FromWorker, ToWorker},
         worker_authd::{Outcome, ToAuthd},

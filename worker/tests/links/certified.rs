@@ -1,6 +1,6 @@
 //! Certificates of clients, as authd hears of them.
 
-use ipc::{
+use child_ipc::{
     link::{
         settings::Tls,
         worker_authd::{Check, Outcome, ToAuthd},

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     Channel, Received,
     link::{
         Confine,
@@ -231,14 +231,14 @@ impl Drop for World {
 }
 
 /// The next record, in time.
-pub fn receive<Out: ipc::Record, In: ipc::Record>(end: &mut Channel<Out, In>) -> Received<In> {
+pub fn receive<Out: child_ipc::Record, In: child_ipc::Record>(end: &mut Channel<Out, In>) -> Received<In> {
     try_receive(end).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
 /// The next record or the end of the link, in time.
-pub fn try_receive<Out: ipc::Record, In: ipc::Record>(
+pub fn try_receive<Out: child_ipc::Record, In: child_ipc::Record>(
     end: &mut Channel<Out, In>,
-) -> Result<Received<In>, ipc::RecvError> {
+) -> Result<Received<In>, child_ipc::RecvError> {
     wait_readable(end.as_fd());
     end.recv()
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use ipc::{
+use child_ipc::{
     Received,
     link::worker_keys::{AuthdEnd, Chain, FromKeys, KeyName, ToKeys},
     table,

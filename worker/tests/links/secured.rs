@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         monitor_worker::ToWorker,
         settings::{FtpSettings, Require, Resumption, Tls, pack},
@@ -74,7 +74,7 @@ fn port(world: &mut World, client: &mut Client) -> TcpStream {
     client.dial(&reply)
 }
 
-fn opened(size: usize, storage: Storage) -> Result<Done, ipc::link::worker_broker::Why> {
+fn opened(size: usize, storage: Storage) -> Result<Done, child_ipc::link::worker_broker::Why> {
     Ok(Done::Opened(Opened { size: size as u64, created: false, chosen: None, storage, staged: None }))
 }
 

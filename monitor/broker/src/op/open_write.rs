@@ -6,7 +6,7 @@
 
 use std::os::fd::OwnedFd;
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Opened, Why, WriteMode},
     types::{Permission, VirtPath},
 };

@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::MetadataExt,
 };
 
-use ipc::link::worker_broker::{Attrs, Done, Kind, Op, Why, WriteMode};
+use child_ipc::link::worker_broker::{Attrs, Done, Kind, Op, Why, WriteMode};
 
 use crate::harness::{Broker, Setting, StartedBy, at, ways};
 

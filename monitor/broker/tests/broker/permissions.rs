@@ -1,6 +1,6 @@
 //! Each permission missing, each operation refused; and each operation with its own permission alone.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Facts, Form, Op, Why, WriteMode},
     types::{Blob, Permission, Permissions},
 };

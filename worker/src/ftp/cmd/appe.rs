@@ -1,6 +1,6 @@
 //! APPE: receive, and write behind what is there (RFC 959 4.1.3).
 
-use ipc::link::worker_broker::WriteMode;
+use child_ipc::link::worker_broker::WriteMode;
 
 use super::stor;
 use crate::ftp::{Context, Out, State, state::Ready};

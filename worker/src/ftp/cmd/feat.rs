@@ -1,6 +1,6 @@
 //! FEAT: what works beyond RFC 959 (RFC 2389 3), from the table: each line is one space and the feature.
 
-use ipc::link::worker_broker::Facts;
+use child_ipc::link::worker_broker::Facts;
 
 use crate::ftp::{
     Context, Out, State,

@@ -60,7 +60,7 @@ pub(in crate::ftp) mod type_;
 pub(in crate::ftp) mod user;
 pub(in crate::ftp) mod xsum;
 
-use ipc::link::{
+use child_ipc::link::{
     log::{Event as Happened, Level},
     worker_broker::{Done, Why},
 };

@@ -1,6 +1,6 @@
 //! PROT: whether data connections are in clear (C) or under TLS (P); TLS knows nothing in between (RFC 4217 9, RFC 2228 3).
 
-use ipc::link::settings::Require;
+use child_ipc::link::settings::Require;
 
 use crate::ftp::{Context, Order, Out, Shield, State};
 

@@ -1,6 +1,6 @@
 //! STOR: receive a file (RFC 959 4.1.3); with REST, go on from that offset (RFC 3659 5).
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Op, Opened, Why, WriteMode},
     types::VirtPath,
 };

@@ -4,7 +4,7 @@
 //! (RFC 2228 4). In a session that is logged in it ends that identity at once; nothing of it is left until the next login, and then
 //! but TYPE, MODE and STRU: transfer parameters are unchanged.
 
-use ipc::{link::settings::Require, types::UserName};
+use child_ipc::{link::settings::Require, types::UserName};
 
 use crate::ftp::{Context, Order, Out, State, state::NeedPass};
 

@@ -3,7 +3,7 @@
 //! The only file that can make a [`Vouched`], and only from the monitor's word: authd's own "accepted" makes nobody
 //! anything here.
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event as Happened, Level},
         worker_authd::Outcome,

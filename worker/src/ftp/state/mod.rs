@@ -19,7 +19,7 @@ pub use need_pass::NeedPass;
 pub use need_user::NeedUser;
 pub use ready::Ready;
 
-use ipc::link::settings::Require;
+use child_ipc::link::settings::Require;
 
 use super::{
     Context, Event, Order, Out,

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event as Happened, Level},
         worker_broker::{Done, Op, Why},

@@ -1,6 +1,6 @@
 //! The client has said who it is; PASS is to prove it (RFC 959 4.1.1).
 
-use ipc::types::{Secret, UserName};
+use child_ipc::types::{Secret, UserName};
 
 use super::{
     Asking, State,

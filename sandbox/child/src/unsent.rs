@@ -1,20 +1,36 @@
-//! How much of what was written to a TCP socket the kernel has not sent yet: no library wraps this question.
+//! How much of what was written to a TCP socket the kernel has not sent yet.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
-/// include/uapi/linux/sockios.h: `SIOCOUTQNSD`.
-pub(crate) const OUTQNSD: u64 = 0x894b;
+use nix::sys::socket::getsockopt;
+use nix::{getsockopt_impl, sockopt_impl};
+
+sockopt_impl!(
+    /// Asks for what the kernel knows of a connection (tcp(7)).
+    TcpInfo,
+    GetOnly,
+    libc::IPPROTO_TCP,
+    libc::TCP_INFO,
+    Info
+);
+
+/// `struct tcp_info` (include/uapi/linux/tcp.h) up to what is wanted of it, which is there since Linux 4.6.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// From `tcpi_state` to `tcpi_segs_in`.
+    _before: [u32; 36],
+    /// `tcpi_notsent_bytes`.
+    not_sent: u32,
+}
 
 /// Bytes in the socket that have not been sent for the first time; its end, once shutdown(2) has asked for it, counts as one.
 ///
 /// # Errors
-/// Not a TCP socket that is or was connected.
+/// Not a TCP socket.
 pub fn unsent(socket: impl AsFd) -> io::Result<usize> {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: this request writes one int to where its argument points, and that outlives the call.
-    let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), OUTQNSD, &raw mut bytes) };
-    if done == 0 { Ok(usize::try_from(bytes).unwrap_or(0)) } else { Err(io::Error::last_os_error()) }
+    Ok(getsockopt(&socket, TcpInfo)?.not_sent as usize)
 }
 
 #[cfg(test)]

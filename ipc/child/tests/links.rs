@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use ipc::{
+use child_ipc::{
     Breach, Channel, MAX_FDS, Record, RecvError, SendError,
     link::{
         CannotStart, Confine, Ready, control,
@@ -17,7 +17,7 @@ use ipc::{
         monitor_authd, monitor_broker, monitor_config, monitor_worker, worker_authd, worker_broker, worker_keys,
     },
     types::{
-        Blob, BrokerId, Build, HostName, Ids, ListenerId, Permission, Permissions, Port, Secret, SessionId, UserName,
+        Blob, BrokerId, Build, HostName, Ids, ListenerId, Permission, Permissions, Secret, SessionId, UserName,
         VirtPath, WorkerId,
     },
 };
@@ -85,7 +85,7 @@ fn from_worker() -> Vec<monitor_worker::FromWorker> {
         FromWorker::CannotStart(cannot()),
         FromWorker::Log(line()),
         FromWorker::PassivePool(PassivePool { listener: ListenerId(1), wanted: 8 }),
-        FromWorker::ConnectBack(ConnectBack { session: SessionId(1), port: Port::new(2000).unwrap() }),
+        FromWorker::ConnectBack(ConnectBack { session: SessionId(1), port: 2000 }),
         FromWorker::SessionEnded(SessionId(1)),
         FromWorker::Lines(vec![line(), line()]),
     ]
@@ -124,7 +124,7 @@ fn to_broker() -> Vec<monitor_broker::ToBroker> {
             build: Build::THIS,
             confine: confine(),
             account: user(),
-            permissions: Permissions::NONE.with(Permission::Read),
+            permissions: Permissions::NONE.with(Permission::Read).bits(),
             home: "/home/alice".into(),
             settings: Blob::new(&[b's'; SETTINGS]).unwrap(),
             slots: 2,
@@ -194,7 +194,7 @@ fn accounts() -> Vec<monitor_config::Account> {
     use monitor_config::*;
     let ids = Some(Ids { uid: u32::MAX, gid: u32::MAX, groups: vec![u32::MAX; 32] });
     let home = format!("/{}", "h".repeat(4094)).into();
-    vec![Account { name: user(), user: User { locked: true, ids, home, permissions: Permissions::ALL } }]
+    vec![Account { name: user(), user: User { locked: true, ids, home, permissions: Permissions::ALL.bits() } }]
 }
 
 fn worker_to_authd() -> Vec<worker_authd::ToAuthd> {
@@ -348,7 +348,7 @@ fn receive_raw<R: Record>(bytes: &[u8], fds: &[OwnedFd]) -> Result<R, RecvError>
 
 fn encode<R: Record>(record: &R) -> Vec<u8> {
     let mut buffer = vec![0; R::CAP];
-    ipc::wire::encode(record, &mut buffer).expect("the longest values fit the cap").to_vec()
+    child_ipc::wire::encode(record, &mut buffer).expect("the longest values fit the cap").to_vec()
 }
 
 fn breach<R: Record + Debug>(received: Result<R, RecvError>) -> Breach {
@@ -534,15 +534,23 @@ fn a_byte_stream_is_not_a_link() {
 }
 
 #[test]
-fn names_and_permissions_out_of_range_cannot_be_decoded() {
+fn names_and_permissions_out_of_range_are_refused() {
     for bad in [&b""[..], b"a/b", b"a:b", b"a\nb", &[b'x'; 65]] {
         assert!(UserName::new(bad).is_none(), "{}", bad.escape_ascii());
     }
-    // A broker's start record whose permission bits have one that does not exist.
-    let mut bytes = encode(&to_broker()[0]);
-    let at = bytes.windows(6).position(|w| w == b"\x05alice").unwrap() + 6;
-    assert_eq!(bytes[at], 1);
-    bytes.splice(at..=at, [0x80, 0x08]);
-    let received = receive_raw::<monitor_broker::ToBroker>(&bytes, &[]);
-    assert_eq!(breach(received), Breach::Malformed);
+    assert_eq!(Permissions::from_bits(Permissions::ALL.bits()), Some(Permissions::ALL));
+    assert_eq!(Permissions::from_bits(Permissions::ALL.bits() + 1), None);
+}
+
+#[test]
+fn the_last_word_of_an_end_that_was_closed_unread_arrives_and_then_the_end() {
+    let (mut monitor, theirs) = monitor_worker::MonitorEnd::pair().unwrap();
+    let mut worker = monitor_worker::WorkerEnd::from_fd(theirs).unwrap();
+    monitor.send(&monitor_worker::ToWorker::Stop, &[]).unwrap();
+    let why = Blob::new(b"no threads").unwrap();
+    worker.send(&monitor_worker::FromWorker::CannotStart(CannotStart { why: why.clone() }), &[]).unwrap();
+    drop(worker);
+    let last = monitor.recv().unwrap().record;
+    assert!(matches!(last, monitor_worker::FromWorker::CannotStart(last) if last.why == why));
+    assert!(matches!(monitor.recv(), Err(RecvError::Closed)));
 }

@@ -7,10 +7,10 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::io::AsFd;
 use std::process::{Command, Stdio};
 
+use child_sandbox::Role;
 use common::{Confined, End, NOBODY, Place, Start, start};
-use sandbox::Role;
 
-fn waiting(begun: Start, role: Role, rights: &str, place: &Place) -> Confined {
+fn waiting(begun: Start, role: impl Into<Option<Role>>, rights: &str, place: &Place) -> Confined {
     let process = start(begun, "confined", role, rights, "wait", place);
     let said = process.hear();
     assert!(said.starts_with("ready"), "{said}");
@@ -166,7 +166,7 @@ fn the_monitor_keeps_few_capabilities() {
         return;
     }
     let place = Place::new();
-    let monitor = waiting(Start::AsRoot, Role::Monitor, "none", &place);
+    let monitor = waiting(Start::AsRoot, None, "none", &place);
     let status = proc(&monitor, "status");
     for set in ["CapEff", "CapPrm", "CapBnd"] {
         let bits = u64::from_str_radix(&field(&status, set), 16).expect("hexadecimal");

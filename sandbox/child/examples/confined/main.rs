@@ -5,8 +5,7 @@
 //! Under HOW `under-monitor` it first becomes a sealed monitor and starts itself again, as caissond does. `no-landlock` and
 //! `no-mounts` play a kernel that lacks them, `…-best-effort` makes do.
 
-#![forbid(unsafe_code)]
-
+mod attempts;
 mod works;
 
 use std::io::{IoSliceMut, Result};
@@ -15,13 +14,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, Stdio};
 
+use attempts::{Held, attempts};
+use child_sandbox::{Confinement, Enforcement, Ids, Report, Rights, Role, Root};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
-use sandbox::{Confinement, Enforcement, Held, Ids, Rights, Role, Root, attempts};
 
 /// What the command line said.
 struct Order {
     how: String,
-    role: Role,
+    /// `None`: the monitor.
+    role: Option<Role>,
     ids: Option<Ids>,
     rights: Rights,
     act: String,
@@ -35,7 +36,7 @@ fn order() -> Order {
     };
     Order {
         how: how.clone(),
-        role: Role::ALL.into_iter().find(|r| r.as_str() == role).expect("a role"),
+        role: Role::ALL.into_iter().find(|r| r.as_str() == role),
         ids: uid.parse().ok().map(|uid| Ids { uid, gid: uid, groups: vec![] }),
         rights: match rights.as_str() {
             "all" => Rights::ALL,
@@ -49,7 +50,7 @@ fn order() -> Order {
 
 fn main() -> ExitCode {
     let order = order();
-    let link = match sandbox::take_link() {
+    let link = match child_sandbox::take_link() {
         Ok(link) => link,
         Err(e) => {
             eprintln!("{e}");
@@ -64,8 +65,8 @@ fn main() -> ExitCode {
     } else if order.how.starts_with("no-mounts") {
         deny(&[libc::SYS_unshare, libc::SYS_open_tree], libc::EPERM);
     }
-    let held = receive(&link, 3).expect("three descriptors");
-    let [directory, file, listener] = held.as_slice() else {
+    let mut held = receive(&link, 3).expect("three descriptors");
+    let [directory, file, listener] = held.as_mut_slice() else {
         panic!("three descriptors");
     };
     let (ask, answer) = works::helper_thread_channels();
@@ -106,8 +107,7 @@ fn descriptors(link: &OwnedFd) -> ExitCode {
 
 /// Becomes a sealed monitor, starts the order in a child, and ends as it ended.
 fn as_monitor(order: &Order, link: OwnedFd) -> ExitCode {
-    let confined = sandbox::confine_monitor(Enforcement::Required).expect("a confined monitor");
-    confined.seal().expect("a sealed monitor");
+    sandbox::confine_monitor().expect("a confined monitor");
     let status = Command::new(&order.arguments[0])
         .arg("confined")
         .args(&order.arguments[2..])
@@ -120,30 +120,29 @@ fn as_monitor(order: &Order, link: OwnedFd) -> ExitCode {
     }
 }
 
-fn confine(order: &Order, link: &OwnedFd, directory: &OwnedFd, thread: impl FnOnce()) {
+fn confine(order: &Order, link: &OwnedFd, directory: &mut OwnedFd, thread: impl FnOnce()) {
     let enforcement = if order.how.ends_with("best-effort") { Enforcement::BestEffort } else { Enforcement::Required };
-    let c = Confinement {
-        role: order.role,
-        ids: order.ids.clone(),
-        root: match order.role {
-            Role::Monitor | Role::Config => Root::Keep,
-            Role::Broker => Root::Directory(directory.as_fd()),
-            _ => Root::Empty,
-        },
-        rights: order.rights,
-        enforcement,
-    };
-    let confined = match order.role {
-        Role::Monitor => sandbox::confine_monitor(enforcement),
-        _ => sandbox::confine(&c),
-    };
-    let sealed = confined.and_then(|confined| {
-        thread();
-        if order.role == Role::Config {
-            works::load_name_service();
+    let sealed = match order.role {
+        None => sandbox::confine_monitor().map(|()| {
+            thread();
+            Report::default()
+        }),
+        Some(role) => {
+            let root = match role {
+                Role::Config => Root::Keep,
+                Role::Broker => Root::Directory(directory),
+                _ => Root::Empty,
+            };
+            let c = Confinement { role, ids: order.ids.clone(), root, rights: order.rights, enforcement };
+            child_sandbox::confine(c).and_then(|confined| {
+                thread();
+                if role == Role::Config {
+                    works::load_name_service();
+                }
+                confined.seal()
+            })
         }
-        confined.seal()
-    });
+    };
     match sealed {
         Ok(report) => tell(link, &format!("ready\n{}", report.weaker.join("\n"))),
         Err(e) => {

@@ -1,16 +1,17 @@
-//! Forbidden acts: what a process that was taken over would try. For `caissonctl selftest` and tests/refuses.rs.
+//! Forbidden acts: what a process that was taken over would try. For tests/refuses.rs, which names them, and for this program,
+//! which performs them.
 //!
 //! Each is one bare system call, harmless where it succeeds: it changes nothing outside the process but the files it is given.
 //! Run each in a process of its own, for most of them end it. Run unconfined, each returns, and most succeed:
-//! that is how a test knows that the sandbox was what stopped it. Linked into no process of the daemon.
+//! that is how a test knows that the sandbox was what stopped it. Part of no program of the daemon.
+#![allow(dead_code, reason = "one side names what the other performs")]
 
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use child_sandbox::Role;
 use libc::{AT_FDCWD, c_int, c_long};
-
-use crate::Role;
 
 /// What a process that tries is given to try it on.
 #[derive(Debug)]
@@ -114,13 +115,13 @@ fn perform(attempt: &Attempt, held: &Held<'_>) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What the role must not get away with.
-pub fn attempts(role: Role) -> impl Iterator<Item = &'static Attempt> {
+/// What the role must not get away with; `None`: the monitor.
+pub fn attempts(role: Option<Role>) -> impl Iterator<Item = &'static Attempt> {
     ATTEMPTS.iter().filter(move |a| match a.who {
         Who::Everybody => true,
-        Who::Children => role != Role::Monitor && !reads(role, a),
-        Who::WithoutFiles => !matches!(role, Role::Monitor | Role::Broker) && !reads(role, a),
-        Who::Broker => role == Role::Broker,
+        Who::Children => role.is_some_and(|role| !reads(role, a)),
+        Who::WithoutFiles => role.is_some_and(|role| role != Role::Broker && !reads(role, a)),
+        Who::Broker => role == Some(Role::Broker),
     })
 }
 

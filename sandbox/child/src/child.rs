@@ -1,10 +1,12 @@
 //! How a child of the monitor is confined, step by step: the order it gets, and [`confine`], which carries it out.
 //!
-//! Reads from: its caller only. Not here: the monitor's own confinement (lib.rs), the seccomp filter (seccomp.rs).
+//! Reads from: its caller only. Not here: the monitor's own confinement, the seccomp filter (sandbox/src).
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::OwnedFd;
 
-use crate::{Confined, Enforcement, Error, Report, Role, creds, ids, landlock, mounts};
+use sandbox::creds;
+
+use crate::{Confined, Enforcement, Error, Report, Role, ids, landlock, mounts};
 
 /// Whom a process runs as from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub struct Ids {
 }
 
 /// What a process sees as `/` from now on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub enum Root<'a> {
     /// The machine's own root, which Landlock makes read-only: caisson-config.
     Keep,
@@ -27,8 +29,8 @@ pub enum Root<'a> {
     /// The account's directory, by an `O_PATH` descriptor: brokers.
     ///
     /// As root it becomes `/`, and the descriptor is **replaced** by one for the same directory inside the new mount namespace
-    /// (same number, still the caller's), for the old one would lead out of it by `..`. Without root it stays as it is.
-    Directory(BorrowedFd<'a>),
+    /// (of the same number), for the old one would lead out of it by `..`. Without root it stays as it is.
+    Directory(&'a mut OwnedFd),
 }
 
 /// What a broker's account may do beneath its root, as far as Landlock can narrow it.
@@ -72,7 +74,7 @@ impl Rights {
 }
 
 /// The whole order to [`confine`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Confinement<'a> {
     /// Which process this is.
     pub role: Role,
@@ -86,6 +88,9 @@ pub struct Confinement<'a> {
     pub enforcement: Enforcement,
 }
 
+/// The capabilities a child keeps.
+const NOTHING: creds::Keeps = &[];
+
 /// Confines the calling process, all but its seccomp filter: namespaces, root directory, ids, capabilities, `no_new_privs`, Landlock.
 ///
 /// Must run while the process has one thread: Landlock and namespaces belong to threads, and threads made afterwards inherit them.
@@ -94,25 +99,32 @@ pub struct Confinement<'a> {
 /// # Errors
 /// [`Error::Unenforced`] for what the kernel cannot do under [`Enforcement::Required`]; [`Error::Refused`] for an order that makes
 /// no sense (a child of root that would stay root); [`Error::Broken`] if something claims to be in force and is not.
-pub fn confine(c: &Confinement<'_>) -> Result<Confined, Error> {
+pub fn confine(mut c: Confinement<'_>) -> Result<Confined, Error> {
     let mut report = Report::default();
-    let privileged = creds::is_root();
+    let privileged = rustix::process::geteuid().is_root();
     if privileged && c.ids.is_none() {
         return Err(Error::Refused("a child of root must be told whom to become"));
     }
-    creds::begin()?;
+    see_one_thread()?;
+    creds::use_one_arena();
     if privileged {
-        report.settle(c.enforcement, mounts::enter(c.root, &c.rights))?;
+        report.settle(c.enforcement, mounts::enter(&mut c.root, &c.rights))?;
     } else {
         report.weaker.push(without_root(c.role));
     }
-    creds::narrow(c.role)?;
+    creds::narrow(NOTHING)?;
     c.ids.iter().try_for_each(ids::take_on)?;
-    creds::drop_capabilities(c.role)?;
+    creds::drop_capabilities(NOTHING)?;
     c.ids.iter().try_for_each(ids::verify)?;
-    let restricted = landlock::restrict(c.role, c.root, &c.rights, &mut report);
+    let restricted = landlock::restrict(c.role, &c.root, &c.rights, &mut report);
     report.settle(c.enforcement, restricted)?;
     Ok(Confined { role: c.role, enforcement: c.enforcement, report })
+}
+
+/// Namespaces, capabilities and Landlock belong to threads: one that is there already would keep what it has.
+fn see_one_thread() -> Result<(), Error> {
+    let tasks = std::fs::read_dir("/proc/self/task").map_err(Error::fault("open /proc/self/task"))?;
+    if tasks.count() == 1 { Ok(()) } else { Err(Error::Refused("confine must come before the first thread")) }
 }
 
 fn without_root(role: Role) -> String {

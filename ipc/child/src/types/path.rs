@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::bytes::Blob;
+use super::Blob;
 
 /// A virtual path: `/`, or `/` and components of 1 to 255 bytes joined by `/`; at most [`VirtPath::MAX`] bytes.
 ///

@@ -8,8 +8,8 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use child_sandbox::Role;
 use common::{End, Place, Start, start};
-use sandbox::Role;
 
 fn said(end: End) -> String {
     match end {

@@ -14,8 +14,15 @@ use ::landlock::{
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::require::{self, LANDLOCK, LEAST};
 use crate::{Error, Report, Rights, Role, Root};
+
+/// Its name in errors.
+const LANDLOCK: &str = "Landlock";
+
+/// The least a kernel must offer: without ABI 2 (Linux 5.19) a broker could rename nothing into another directory.
+///
+/// Debian 12 has ABI 2. What ABI 3 adds (truncation) a root-started broker of a read-only account gets from its read-only mount.
+const LEAST: ABI = ABI::V2;
 
 /// What later kernels can refuse beyond that: taken when there, named in the report when not.
 const LATER: &[(ABI, &str)] = &[
@@ -31,21 +38,21 @@ const NEWEST: ABI = ABI::V10;
 const OPEN: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// Puts the calling thread into the role's domain.
-pub(crate) fn restrict(role: Role, root: Root<'_>, rights: &Rights, report: &mut Report) -> Result<(), Error> {
+pub(crate) fn restrict(role: Role, root: &Root<'_>, rights: &Rights, report: &mut Report) -> Result<(), Error> {
     let machine = matches!(root, Root::Keep).then(|| rustix::fs::open("/", OPEN | OFlags::PATH, Mode::empty()));
     let machine = machine.transpose().map_err(Error::fault("open /"))?;
     let beneath = match (root, &machine) {
-        (Root::Directory(directory), _) => Some((directory, granted(rights))),
+        (Root::Directory(directory), _) => Some((directory.as_fd(), granted(rights))),
         // The sockets of the name service are connected to by path.
         (_, Some(machine)) => Some((machine.as_fd(), AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::ResolveUnix)),
         _ => None,
     };
     let status = build(beneath).map_err(|e| Error::unenforced(LANDLOCK, e))?;
     let LandlockStatus::Available { effective_abi, .. } = status.landlock else {
-        return Err(require::no_landlock());
+        return Err(no_landlock());
     };
     if effective_abi < LEAST {
-        return Err(require::no_landlock());
+        return Err(no_landlock());
     }
     for (abi, what) in LATER {
         if effective_abi < *abi {
@@ -63,8 +70,13 @@ pub(crate) fn restrict(role: Role, root: Root<'_>, rights: &Rights, report: &mut
     }
 }
 
+/// This kernel has too little of it.
+fn no_landlock() -> Error {
+    Error::unenforced(LANDLOCK, "it needs Linux 5.19, built with Landlock and with landlock in its lsm= list")
+}
+
 /// In an empty root the domain is all that keeps `/` itself from being opened.
-fn verify(root: Root<'_>) -> Result<(), Error> {
+fn verify(root: &Root<'_>) -> Result<(), Error> {
     let opened = || rustix::fs::open("/", OPEN, Mode::empty());
     match root {
         Root::Empty if opened().err() != Some(Errno::ACCESS) => Err(Error::Broken(LANDLOCK)),

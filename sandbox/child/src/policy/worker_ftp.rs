@@ -3,15 +3,12 @@
 //! Left out on purpose, for Landlock does not refuse them on descriptors a worker holds: fchmod, fchown, fsetxattr, flock,
 //! fchdir, getdents64, and all calls that take a path. A worker's listening sockets are shared with the other workers, so
 //! shutdown(2) closes sending only (`SHUT_RD` would end the listener for everybody), setsockopt(2) corks and uncorks, and
-//! neither fcntl(2) nor ioctl(2) can make it block (`O_NONBLOCK` belongs to the open file, not to the descriptor).
+//! fcntl(2) cannot make it block (`O_NONBLOCK` belongs to the open file, not to the descriptor).
 
 use libc::{
     F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_SETFD, F_SETPIPE_SZ, IPPROTO_TCP, MSG_FASTOPEN, SHUT_WR,
     TCP_CORK, TCP_NODELAY,
 };
-
-/// include/uapi/linux/sockios.h.
-const SIOCOUTQNSD: i32 = 0x894b;
 
 use super::Test::{Null, OneOf, Without};
 use super::{Row, arg, call, when};
@@ -38,7 +35,6 @@ pub const CALLS: &[Row] = &[
     ),
     call!(SYS_getpeername, "worker/src/session.rs"),
     call!(SYS_getsockname, "worker/src/session.rs"),
-    when!(SYS_ioctl, [arg(1, OneOf(&[SIOCOUTQNSD]))], "sandbox/src/unsent.rs: what a data connection has not sent"),
     call!(SYS_pipe2, "worker/src/transfer/splice.rs"),
     call!(SYS_pread64, "worker/src/transfer/pooled.rs"),
     call!(SYS_preadv2, "worker/src/transfer/mod.rs asks whether data is in the page cache"),

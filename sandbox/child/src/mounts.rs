@@ -7,25 +7,22 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::sched::CloneFlags;
 use rustix::fs::{CWD, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{DupFlags, Errno};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change, move_mount,
     open_tree, unmount,
 };
 
-use crate::{Error, Rights, Root, descriptors};
+use libc::{MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY};
+use sandbox::creds::set_mount_attributes;
+
+use crate::{Error, Rights, Root};
 
 /// Where the new root is mounted before it becomes `/`. Any directory that exists serves; in our namespace nobody else sees it.
 const STAGE: &str = "/dev";
 
-/// mount_setattr(2): read-only, no set-uid, no devices, no programs.
-const MOUNT_ATTR_RDONLY: u64 = 0x1;
-const MOUNT_ATTR_NOSUID: u64 = 0x2;
-const MOUNT_ATTR_NODEV: u64 = 0x4;
-const MOUNT_ATTR_NOEXEC: u64 = 0x8;
-
 /// Gives the process namespaces of its own and makes `root` its `/`.
-pub(crate) fn enter(root: Root<'_>, rights: &Rights) -> Result<(), Error> {
+pub(crate) fn enter(root: &mut Root<'_>, rights: &Rights) -> Result<(), Error> {
     match root {
         Root::Keep => Ok(()),
         Root::Empty => {
@@ -39,17 +36,17 @@ pub(crate) fn enter(root: Root<'_>, rights: &Rights) -> Result<(), Error> {
     }
 }
 
-fn enter_directory(directory: BorrowedFd<'_>, rights: &Rights) -> Result<(), Error> {
-    let before = rustix::fs::fstat(directory).map_err(Error::fault("fstat"))?;
+fn enter_directory(directory: &mut OwnedFd, rights: &Rights) -> Result<(), Error> {
+    let before = rustix::fs::fstat(&*directory).map_err(Error::fault("fstat"))?;
     // The copy of the mount must be taken while the descriptor still belongs to our mount namespace.
-    let tree = copy_tree(directory, rights)?;
+    let tree = copy_tree(directory.as_fd(), rights)?;
     leave_namespaces()?;
     move_mount(&tree, "", CWD, STAGE, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).map_err(refused)?;
     pivot()?;
     let new = rustix::fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(Error::fault("open /"))?;
-    descriptors::replace_descriptor(&new, directory)?;
-    let after = rustix::fs::fstat(directory).map_err(Error::fault("fstat"))?;
+    rustix::io::dup3(&new, directory, DupFlags::CLOEXEC).map_err(Error::fault("dup3"))?;
+    let after = rustix::fs::fstat(&*directory).map_err(Error::fault("fstat"))?;
     if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino) {
         return Err(Error::Broken("the account's root"));
     }
@@ -69,7 +66,7 @@ fn copy_tree(directory: BorrowedFd<'_>, rights: &Rights) -> Result<OwnedFd, Erro
     if rights.changes_nothing() {
         set |= MOUNT_ATTR_RDONLY;
     }
-    descriptors::set_mount_attributes(&tree, set).map_err(refused)?;
+    set_mount_attributes(&tree, set).map_err(refused)?;
     Ok(tree)
 }
 

@@ -12,10 +12,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use child_sandbox::Role;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
-use sandbox::Role;
 
 /// Whom the tests run a process as that must not be root. Nobody owns files as this uid but the tests.
 pub const NOBODY: u32 = 65534;
@@ -72,8 +72,8 @@ impl Place {
         &self.program.0
     }
 
-    fn descriptors(&self, role: Role) -> [OwnedFd; 3] {
-        let path_only = if role == Role::Broker { libc::O_PATH } else { 0 };
+    fn descriptors(&self, role: Option<Role>) -> [OwnedFd; 3] {
+        let path_only = if role == Some(Role::Broker) { libc::O_PATH } else { 0 };
         let directory = File::options()
             .read(true)
             .custom_flags(libc::O_DIRECTORY | path_only)
@@ -108,17 +108,25 @@ pub enum End {
     Other(String),
 }
 
-/// Starts `examples/confined HOW ROLE … RIGHTS ACT` and hands it its descriptors.
-pub fn start(start: Start, how: &str, role: Role, rights: &str, act: &str, place: &Place) -> Confined {
+/// Starts `examples/confined HOW ROLE … RIGHTS ACT` and hands it its descriptors; the role `None` is the monitor's.
+pub fn start(
+    start: Start,
+    how: &str,
+    role: impl Into<Option<Role>>,
+    rights: &str,
+    act: &str,
+    place: &Place,
+) -> Confined {
+    let role = role.into();
     let (ours, theirs) =
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .expect("a link");
     let becomes = match (start, role) {
-        (Start::AsUser, _) | (_, Role::Monitor) => "-".to_owned(),
+        (Start::AsUser, _) | (_, None) => "-".to_owned(),
         (Start::AsRoot, _) => NOBODY.to_string(),
     };
     let mut command = Command::new(place.program());
-    command.args([how, role.as_str(), &becomes, rights, act]).stdin(Stdio::from(theirs));
+    command.args([how, role.map_or("monitor", Role::as_str), &becomes, rights, act]).stdin(Stdio::from(theirs));
     if start == Start::AsUser && is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
