@@ -29,7 +29,7 @@ const ONLY_UNDER: &[(&str, &[&str])] = &[
     ("blake2", &["authd"]),
     ("md-5", &["worker"]),
     ("sha1", &["worker"]),
-    ("rustls", &["worker", "authd"]),
+    ("rustls", &["worker", "authd", "bench"]),
     ("rcgen", &["ctl"]),
     ("aws-lc-rs", &["worker", "authd", "ctl"]),
     ("russh", &["worker"]),
