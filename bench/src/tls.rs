@@ -1,4 +1,4 @@
-//! The client's side of TLS: one connection over a blocking socket, many records at a time.
+//! The client's side of TLS: one connection over a blocking socket, with as few calls as there can be.
 //!
 //! Every server meets the same client: TLS 1.3, one cipher suite, its certificate taken as it is (its signature is not
 //! checked either: that would be the client's work, and the same for all). A ticket is used once (RFC 8446 C.4).
@@ -19,8 +19,8 @@ use rustls::{ClientConfig, DigitallySignedStruct, HandshakeKind, SignatureScheme
 
 use crate::error::{Call, Error, Result};
 
-/// Bytes received at once, at most.
-const ROOM: usize = 512 << 10;
+/// Bytes received at once, at most: more than two of the longest records.
+const ROOM: usize = 40 << 10;
 /// Plain text in a record at most (RFC 8446 section 5.1), and what a record adds to it.
 const RECORD: (usize, usize) = (16 << 10, 64);
 
@@ -58,10 +58,10 @@ impl Wire {
     ///
     /// # Errors
     /// There is none, or the socket's time limit.
-    pub fn shake(mut socket: &TcpStream, config: &Arc<ClientConfig>, room: usize) -> Result<Self> {
+    pub fn shake(mut socket: &TcpStream, config: &Arc<ClientConfig>) -> Result<Self> {
         let name = ServerName::from(std::net::IpAddr::from(Ipv4Addr::LOCALHOST));
         let tls = UnbufferedClientConnection::new(Arc::clone(config), name).map_err(fault)?;
-        let mut wire = Wire { tls, incoming: vec![0; room], filled: 0, outgoing: Vec::new(), ended: false };
+        let mut wire = Wire { tls, incoming: vec![0; ROOM], filled: 0, outgoing: Vec::new(), ended: false };
         loop {
             wire.step(&mut |_| {}, None)?;
             socket.write_all(&wire.outgoing).call(|| "send a handshake".into())?;
@@ -187,11 +187,6 @@ impl fmt::Debug for Wire {
         f.debug_struct("Wire").field("filled", &self.filled).field("ended", &self.ended).finish_non_exhaustive()
     }
 }
-
-/// Room for the records of a bulk transfer, bytes.
-pub const BULK: usize = ROOM;
-/// Room for the records of replies and small files: the longest record and a little more.
-pub const LITTLE: usize = 40 << 10;
 
 #[derive(Clone, Copy)]
 enum Saying<'a> {

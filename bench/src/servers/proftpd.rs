@@ -43,7 +43,7 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
     );
     let tls = if ports.secured {
         format!(
-            "ModulePath {modules}\nLoadModule mod_tls.c\nTLSEngine on\nTLSRequired off\nTLSVerifyClient off\n\
+            "ModulePath {modules}\nLoadModule mod_tls.c\nTLSEngine on\nTLSRequired off\nTLSVerifyClient off\nTLSOptions NoSessionReuseRequired\n\
              TLSProtocol TLSv1.2 TLSv1.3\nTLSLog none\n\
              TLSECCertificateFile {conf}/certificate.pem\nTLSECCertificateKeyFile {conf}/key.pem\n",
             modules = place.peers.join("proftpd-mod-crypto/usr/lib/proftpd").display(),

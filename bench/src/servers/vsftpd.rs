@@ -37,7 +37,7 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
     );
     let tls = if ports.secured {
         format!(
-            "ssl_enable=YES\nforce_local_logins_ssl=NO\nforce_local_data_ssl=NO\nrequire_ssl_reuse=YES\nssl_ciphers=HIGH\n\
+            "ssl_enable=YES\nforce_local_logins_ssl=NO\nforce_local_data_ssl=NO\nrequire_ssl_reuse=NO\nssl_ciphers=HIGH\n\
              rsa_cert_file={conf}/certificate.pem\nrsa_private_key_file={conf}/key.pem\n",
             conf = place.conf.display()
         )
