@@ -242,11 +242,9 @@ impl Puppet {
         if answer.starts_with("wrote") { Ok(()) } else { Err(answer) }
     }
 
-    /// Tries to make its region of the ledger shorter, and checks that its filter ends it for that.
-    pub fn is_ended_for_cutting_the_ledger(mut self) {
-        assert_eq!(self.ask("cut"), None, "the call itself is refused");
-        let ended = within(std::time::Duration::from_secs(5), || (!self.process.is_alive()).then_some(()));
-        assert!(ended.is_some(), "the worker still lives");
+    /// Tries to make its region of the ledger shorter: what it is told, if it lives.
+    pub fn cut_ledger(&mut self) -> Option<String> {
+        self.ask("cut")
     }
 
     /// Logs `session` in as an honest worker would, and receives its grant.

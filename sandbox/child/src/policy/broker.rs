@@ -3,10 +3,15 @@
 //! It is the only child whose calls take paths. What they can reach is the mount namespace's and Landlock's to say; the flags of
 //! openat2 are out of a filter's sight. openat(2) is left out, so nothing is opened around monitor/broker/src/resolve.rs.
 
-use libc::{F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_SETFD, F_SETFL, LOCK_EX, LOCK_NB};
+use libc::{
+    F_ADD_SEALS, F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_SETFD, F_SETFL, LOCK_EX, LOCK_NB, SOL_SOCKET,
+};
 
 use super::Test::OneOf;
 use super::{Row, arg, call, when};
+
+/// include/uapi/asm-generic/socket.h: SO_RCVTIMEO with a time that is 64 bits wide, which rustix uses.
+const SO_RCVTIMEO_NEW: libc::c_int = 66;
 
 /// Rows of the broker.
 pub const CALLS: &[Row] = &[
@@ -40,6 +45,11 @@ pub const CALLS: &[Row] = &[
     call!(SYS_readlinkat, "monitor/broker/src/listing/long.rs shows where a link leads"),
     call!(SYS_renameat, "monitor/broker/src/op/rename.rs, replacing; monitor/broker/src/staged.rs"),
     call!(SYS_renameat2, "monitor/broker/src/op/rename.rs, not replacing; monitor/broker/src/staged.rs"),
+    when!(
+        SYS_setsockopt,
+        [arg(1, OneOf(&[SOL_SOCKET])), arg(2, OneOf(&[SO_RCVTIMEO_NEW]))],
+        "monitor/broker/src/serve.rs tells when a link rests"
+    ),
     call!(SYS_shutdown, "monitor/broker/src/desk.rs ends a worker's link"),
     call!(SYS_statx, "monitor/broker/src/op/stat.rs"),
     call!(SYS_symlinkat, "monitor/broker/src/op/symlink.rs"),
