@@ -55,7 +55,8 @@ impl<Out: Record, In: Record> Peer<Out, In> {
             match self.channel.send(record, &fds) {
                 Ok(()) => drop(self.queue.pop_front()),
                 Err(SendError::WouldBlock) => return self.wait_to_write(true),
-                Err(SendError::Closed) => return Err(CLOSED.to_owned()),
+                // Its last word may be there still, and its end is heard behind that.
+                Err(SendError::Closed) => self.queue.clear(),
                 Err(SendError::Contract(breach)) => return Err(format!("was to be sent a bad record: {breach}")),
                 Err(SendError::Io(e)) => return Err(format!("sendmsg: {e}")),
             }
@@ -138,6 +139,16 @@ mod tests {
             peer.flush().unwrap();
         }
         assert!(!peer.behind());
+    }
+
+    #[test]
+    fn a_last_word_is_heard_though_something_is_sent_to_the_dead() {
+        let (mut peer, mut theirs) = pair();
+        theirs.send(&FromBroker::WorkerBreach(WorkerId(7)), &[]).unwrap();
+        drop(theirs);
+        assert!(peer.send(ToBroker::Stop, Vec::new()).is_ok() && !peer.behind());
+        assert!(matches!(peer.recv().unwrap().unwrap().record, FromBroker::WorkerBreach(WorkerId(7))));
+        assert_eq!(peer.recv().unwrap_err(), CLOSED);
     }
 
     #[test]

@@ -31,7 +31,7 @@ const ONLY_UNDER: &[(&str, &[&str])] = &[
     ("sha1", &["worker"]),
     ("rustls", &["worker", "authd", "bench"]),
     ("rcgen", &["ctl"]),
-    ("aws-lc-rs", &["worker", "authd", "ctl"]),
+    ("aws-lc-rs", &["worker", "authd", "ctl", "bench"]),
     ("russh", &["worker"]),
     ("tokio", &["worker"]),
     ("mio", &["worker", "authd", "bench"]),
