@@ -1,14 +1,17 @@
 //! Hashes the wire types, so that two builds never talk past each other.
 //!
-//! The hash (FNV-1a, 64 bits; not a secret, not a signature) covers every file under `src/`: a link whose two
-//! ends were built from different records refuses its first record instead of misreading a later one.
+//! The hash (FNV-1a, 64 bits; not a secret, not a signature) covers every file under `src/` and `child/src/`: a link whose two
+//! ends were built from different records refuses its first record instead of misreading a later one, and so do two children
+//! whose first records came from one monitor.
 
 use std::{env, fs, io, path::Path};
 
 fn main() -> io::Result<()> {
-    println!("cargo:rerun-if-changed=src");
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    hash_tree(Path::new("src"), &mut hash)?;
+    for sources in ["src", "child/src"] {
+        println!("cargo:rerun-if-changed={sources}");
+        hash_tree(Path::new(sources), &mut hash)?;
+    }
     let out = env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?;
     fs::write(Path::new(&out).join("build_hash.rs"), format!("{hash:#018x}_u64"))
 }

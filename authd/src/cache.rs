@@ -16,7 +16,7 @@ use blake2::{
     Blake2bMac,
     digest::{KeyInit, Mac, consts::U32},
 };
-use ipc::types::UserName;
+use child_ipc::types::UserName;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 

@@ -1,8 +1,8 @@
-//! From a question to its verdict: cache, queue, check threads, delays. Knows nothing of sockets.
+//! From a question to its verdict: certificates, cache, queue, check threads, delays. Knows nothing of sockets.
 //!
 //! Reads from: workers (hostile), after decoding. Trusts: the user table.
-//! Holds: one open check a session; a session is granted only when its password was right under the table of this very
-//! moment; what is cached is answered in the turn it is asked, never behind argon2id.
+//! Holds: one open check a session; a session is granted only when its password, its certificate or both were right under the
+//! table of this very moment; what is cached is answered in the turn it is asked, never behind argon2id.
 //! Not here: sending (serve.rs), and in which order grant and verdict leave (serve.rs).
 
 use std::{
@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     Breach,
     link::{
         log::{Event, Level, LogRecord},
@@ -25,10 +25,12 @@ use ipc::{
 
 use crate::{
     cache::{Cache, Digest},
+    certificate::{Shown, Used, hex},
     delay::Delays,
     pool::{Done, Pool},
     queue::{Full, Queue, Waiting},
-    users::{Proof, Reason, Table},
+    reason::Reason,
+    users::{Proof, Table},
 };
 
 /// Most checks a worker has open at once, those whose refusal is held back included. More are answered busy.
@@ -68,6 +70,7 @@ struct Running {
     user: UserName,
     source: IpAddr,
     host: Option<HostName>,
+    shown: Shown,
     /// As it was when the check began.
     proof: Proof,
     digest: Option<Digest>,
@@ -93,6 +96,7 @@ struct Counts {
 pub struct Desk {
     users: Table,
     cache: Cache,
+    used: Used,
     queue: Queue,
     delays: Delays,
     pool: Pool,
@@ -109,13 +113,13 @@ impl Desk {
     /// Begins with what the start of the process has made.
     pub fn new(users: Table, cache: Cache, pool: Pool) -> Self {
         let running = (0..pool.threads()).map(|_| None).collect();
-        let (queue, delays, open, held) = Default::default();
+        let (used, queue, delays, open, held) = Default::default();
         let (words, counts, busy_logged) = Default::default();
-        Desk { users, cache, queue, delays, pool, running, open, held, words, counts, busy_logged }
+        Desk { users, cache, used, queue, delays, pool, running, open, held, words, counts, busy_logged }
     }
 
     /// A worker asks. What can be answered at once is.
-    pub fn ask(&mut self, worker: WorkerId, check: Check, now: Instant) -> Result<(), Breach> {
+    pub fn ask(&mut self, worker: WorkerId, mut check: Check, now: Instant) -> Result<(), Breach> {
         let session = check.session;
         let open = self.open.entry(worker).or_default();
         if open.contains_key(&session) {
@@ -123,10 +127,17 @@ impl Desk {
         }
         if open.len() >= MOST_OPEN {
             self.busy(worker, session, now);
-        } else if self.passes_at_once(&check, now) {
-            self.accept(worker, session, check.user, check.source);
+            return Ok(());
+        }
+        let possession = check.possession.take();
+        let shown = Shown::judge(possession.as_deref(), |certificate| self.users.is_own(&check.user, certificate))?;
+        if self.passes_at_once(&check, shown, now) {
+            self.accept(worker, session, check.user, check.source, shown);
+        } else if check.password.is_none() {
+            // Its password is still to come.
+            self.words.push(Word::Verdict(worker, Verdict { session, outcome: Outcome::Rejected }));
         } else {
-            match self.queue.push(Waiting { worker, check }) {
+            match self.queue.push(Waiting { worker, check, shown }) {
                 Ok(()) => self.set(worker, session, Phase::Waiting),
                 Err(Full) => self.busy(worker, session, now),
             }
@@ -134,16 +145,21 @@ impl Desk {
         Ok(())
     }
 
-    fn passes_at_once(&mut self, check: &Check, now: Instant) -> bool {
-        match self.users.proof(&check.user, check.host.as_ref()) {
-            Proof::Any => true,
-            Proof::Password(stored) if !self.cache.ttl().is_zero() => {
-                let digest = self.cache.digest(&check.user, &stored, check.password.expose());
+    /// How a login is decided now.
+    fn proof(&self, user: &UserName, host: Option<&HostName>, shown: Shown) -> Proof {
+        self.users.proof(user, host, &self.used.look(user, shown))
+    }
+
+    fn passes_at_once(&mut self, check: &Check, shown: Shown, now: Instant) -> bool {
+        match (self.proof(&check.user, check.host.as_ref(), shown), &check.password) {
+            (Proof::Certificate, _) | (Proof::Any, Some(_)) => true,
+            (Proof::Password(stored), Some(password)) if !self.cache.ttl().is_zero() => {
+                let digest = self.cache.digest(&check.user, &stored, password.expose());
                 let known = self.cache.knows(&digest, now);
                 self.counts.cached += u64::from(known);
                 known
             }
-            Proof::Password(_) | Proof::Never(..) => false,
+            (Proof::Any | Proof::Password(_) | Proof::Never(..), _) => false,
         }
     }
 
@@ -175,6 +191,7 @@ impl Desk {
     /// Takes over a new user table.
     pub fn set_users(&mut self, users: Table) {
         self.cache.clear();
+        self.used.keep(|user| users.has_certificates(user));
         self.users = users;
     }
 
@@ -188,28 +205,32 @@ impl Desk {
     /// Lets free threads begin with what waits.
     pub fn start(&mut self, now: Instant) {
         while !self.pool.is_busy() {
-            let Some(Waiting { worker, check }) = self.queue.pop() else { return };
+            let Some(Waiting { worker, check, shown }) = self.queue.pop() else { return };
             // Again: another session's check may have found this very credential right, or the table is new.
-            if self.passes_at_once(&check, now) {
-                self.accept(worker, check.session, check.user, check.source);
+            if self.passes_at_once(&check, shown, now) {
+                self.accept(worker, check.session, check.user, check.source, shown);
             } else {
-                self.run(worker, check, now);
+                self.run(worker, check, shown, now);
             }
         }
     }
 
-    fn run(&mut self, worker: WorkerId, check: Check, now: Instant) {
-        let Check { session, user, password, source, host } = check;
-        let proof = self.users.proof(&user, host.as_ref());
-        let (stored, digest) = match &proof {
-            Proof::Password(stored) => (stored, Some(self.cache.digest(&user, stored, password.expose()))),
-            Proof::Never(stored, _) => (stored, None),
-            Proof::Any => return self.busy(worker, session, now),
+    fn run(&mut self, worker: WorkerId, check: Check, shown: Shown, now: Instant) {
+        let Check { session, user, password, source, host, .. } = check;
+        let proof = self.proof(&user, host.as_ref(), shown);
+        let (stored, password, digest) = match (&proof, password) {
+            (Proof::Password(stored), Some(password)) => {
+                let digest = self.cache.digest(&user, stored, password.expose());
+                (stored, password, Some(digest))
+            }
+            (Proof::Never(stored, _), Some(password)) => (stored, password, None),
+            // Those have passed at once, or do not wait.
+            (Proof::Any | Proof::Certificate, _) | (_, None) => return self.busy(worker, session, now),
         };
         let thread = self.pool.check(stored.clone(), password);
         match thread.and_then(|thread| self.running.get_mut(thread)) {
             Some(slot) => {
-                *slot = Some(Running { worker, session, user, source, host, proof, digest });
+                *slot = Some(Running { worker, session, user, source, host, shown, proof, digest });
                 self.counts.checked += 1;
                 self.set(worker, session, Phase::Running);
             }
@@ -230,7 +251,7 @@ impl Desk {
                     continue;
                 }
                 // The table may have changed meanwhile: the proof must still be the same.
-                (Ok(true), Proof::Password(_)) => self.users.proof(&run.user, run.host.as_ref()) == run.proof,
+                (Ok(true), Proof::Password(_)) => self.proof(&run.user, run.host.as_ref(), run.shown) == run.proof,
                 (Ok(_), _) => false,
             };
             let awaited = self.phase(run.worker, run.session) == Some(Phase::Running);
@@ -240,7 +261,7 @@ impl Desk {
                     self.cache.remember(digest, now);
                 }
                 if awaited {
-                    self.accept(run.worker, run.session, run.user, run.source);
+                    self.accept(run.worker, run.session, run.user, run.source, run.shown);
                 }
             } else {
                 self.refuse(run, awaited, now);
@@ -248,17 +269,27 @@ impl Desk {
         }
     }
 
-    fn accept(&mut self, worker: WorkerId, session: SessionId, user: UserName, source: IpAddr) {
+    fn accept(&mut self, worker: WorkerId, session: SessionId, user: UserName, source: IpAddr, shown: Shown) {
         self.delays.succeeded(source, &user);
         self.set(worker, session, Phase::Granting);
+        // Proved are certificates of the account's own alone: this one was needed.
+        if let Shown::Proved(proved) = shown {
+            self.used.remember(&user, proved);
+            let (source, certificate) = (source.to_canonical(), hex(&proved.fingerprint));
+            let text = format!("source={source} worker={worker} user=\"{user}\" certificate={certificate}");
+            self.log(Level::Info, Event::Login, Some(session), &text);
+        }
         self.words.push(Word::Grant(Grant { worker, session, user }));
     }
 
     /// Notes a failure, and answers it now or later if somebody waits for the answer.
     fn refuse(&mut self, run: Running, awaited: bool, now: Instant) {
-        let Running { worker, session, user, source, proof, .. } = run;
+        let Running { worker, session, user, source, shown, proof, .. } = run;
         let why = if let Proof::Never(_, why) = proof { why.name() } else { Reason::WrongPassword.name() };
-        let text = format!("source={} why={why} worker={worker} user=\"{user}\"", source.to_canonical());
+        let mut text = format!("source={} why={why} worker={worker} user=\"{user}\"", source.to_canonical());
+        if let Some(certificate) = shown.fingerprint() {
+            text = format!("{text} certificate={}", hex(certificate));
+        }
         self.log(Level::Info, Event::LoginFailed, Some(session), &text);
         self.counts.refused += 1;
         let due = now + self.delays.failed(source, &user, now);

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::types::UserName;
+use child_ipc::types::UserName;
 
 use crate::network;
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use ipc::Breach;
+use child_ipc::Breach;
 
 /// A reason to end.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub enum Error {
     /// A setting that cannot be.
     Refused(&'static str),
     /// The sandbox does not close.
-    Sandbox(sandbox::Error),
+    Sandbox(child_sandbox::Error),
     /// Our side: a call failed.
     Fault {
         /// The call.

@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd},
 };
 
-use ipc::types::Secret;
+use child_ipc::types::Secret;
 use rustix::{
     process::{DumpableBehavior, Resource, Rlimit},
     termios::{LocalModes, OptionalActions, Termios, isatty, tcgetattr, tcsetattr},

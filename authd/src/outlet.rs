@@ -8,12 +8,12 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use ipc::{Channel, Received, Record, RecvError, SendError};
+use child_ipc::{Channel, Received, Record, RecvError, SendError};
 
 /// One end of a link, non-blocking.
 pub struct Outlet<Out, In> {
     channel: Channel<Out, In>,
-    waiting: VecDeque<Out>,
+    waiting: VecDeque<(Out, Option<OwnedFd>)>,
 }
 
 impl<Out: Record, In: Record> Outlet<Out, In> {
@@ -30,7 +30,12 @@ impl<Out: Record, In: Record> Outlet<Out, In> {
 
     /// Puts a record behind those that wait. [`Outlet::flush`] sends.
     pub fn push(&mut self, record: Out) {
-        self.waiting.push_back(record);
+        self.waiting.push_back((record, None));
+    }
+
+    /// The same, with a descriptor.
+    pub fn push_with(&mut self, record: Out, fd: OwnedFd) {
+        self.waiting.push_back((record, Some(fd)));
     }
 
     /// How many records wait.
@@ -40,11 +45,11 @@ impl<Out: Record, In: Record> Outlet<Out, In> {
 
     /// Sends what the link takes; each record that was sent is given to `sent`.
     pub fn flush(&mut self, mut sent: impl FnMut(Out)) -> Result<(), SendError> {
-        while let Some(record) = self.waiting.pop_front() {
-            match self.channel.send(&record, &[]) {
+        while let Some((record, fd)) = self.waiting.pop_front() {
+            match self.channel.send(&record, fd.as_ref().map(AsFd::as_fd).as_slice()) {
                 Ok(()) => sent(record),
                 Err(SendError::WouldBlock) => {
-                    self.waiting.push_front(record);
+                    self.waiting.push_front((record, fd));
                     return Ok(());
                 }
                 Err(error) => return Err(error),

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use ipc::types::Secret;
+use child_ipc::types::Secret;
 use rustix::event::{EventfdFlags, eventfd};
 use stored_hash::Stored;
 

@@ -10,12 +10,12 @@ use std::{
     net::IpAddr,
 };
 
-use ipc::{
+use child_ipc::{
     link::worker_authd::Check,
     types::{SessionId, WorkerId},
 };
 
-use crate::network;
+use crate::{certificate::Shown, network};
 
 /// Most checks waiting at once.
 pub const MOST: usize = 512;
@@ -30,6 +30,8 @@ pub struct Waiting {
     pub worker: WorkerId,
     /// What was asked.
     pub check: Check,
+    /// What of it is about a certificate, judged.
+    pub shown: Shown,
 }
 
 /// There is no room; the check is gone and its password wiped.
@@ -133,7 +135,7 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use ipc::types::{Secret, UserName};
+    use child_ipc::types::{Secret, UserName};
 
     use super::*;
 
@@ -143,9 +145,9 @@ mod tests {
 
     fn by(worker: u32, source: [u8; 4], session: u32) -> Waiting {
         let user = UserName::new(b"alice").unwrap();
-        let password = Secret::new(b"x".to_vec()).unwrap();
-        let check = Check { session: SessionId(session), user, password, source: source.into(), host: None };
-        Waiting { worker: WorkerId(worker), check }
+        let (password, source) = (Secret::new(b"x".to_vec()), source.into());
+        let check = Check { session: SessionId(session), user, password, source, host: None, possession: None };
+        Waiting { worker: WorkerId(worker), check, shown: Shown::Nothing }
     }
 
     fn order(queue: &mut Queue) -> Vec<u32> {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     Breach, RecvError, SendError,
     link::{
         log::{Event, Level, LogRecord},
@@ -25,7 +25,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::{
     checks::{Desk, Word},
     error::Error,
+    keys::{self, Wrong},
     outlet::Outlet,
+    sign::Signer,
     users::Table,
 };
 
@@ -49,6 +51,11 @@ pub struct Server {
     monitor: MonitorLink,
     workers: BTreeMap<WorkerId, WorkerLink>,
     desk: Desk,
+    signer: Signer,
+    /// The table of certificates for workers, which come later.
+    chains: Option<OwnedFd>,
+    /// What the files were that were judged last, and whether they could be used.
+    seen: (Option<[u8; 32]>, bool),
     /// Log lines dropped since the last one that was taken.
     lost: u64,
 }
@@ -58,6 +65,7 @@ pub struct Server {
 struct Ready {
     monitor: bool,
     desk: bool,
+    signer: bool,
     workers: Vec<WorkerId>,
 }
 
@@ -70,8 +78,8 @@ enum Next {
 
 impl Server {
     /// A server without workers.
-    pub fn new(monitor: MonitorLink, desk: Desk) -> Self {
-        Server { monitor, workers: BTreeMap::new(), desk, lost: 0 }
+    pub fn new(monitor: MonitorLink, desk: Desk, signer: Signer) -> Self {
+        Server { monitor, workers: BTreeMap::new(), desk, signer, chains: None, seen: (None, false), lost: 0 }
     }
 
     /// Serves until the monitor says stop or closes its link.
@@ -84,6 +92,9 @@ impl Server {
             }
             if ready.desk {
                 self.desk.finish(now);
+            }
+            if ready.signer {
+                self.signer.breaches().iter().for_each(|(worker, breach)| self.give_up(*worker, breach));
             }
             for worker in ready.workers {
                 self.hear_worker(worker, now);
@@ -104,6 +115,7 @@ impl Server {
         let mut fds = vec![
             PollFd::new(&self.monitor, PollFlags::IN | wants_out(self.monitor.waiting())),
             PollFd::from_borrowed_fd(self.desk.bell(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.signer.bell(), PollFlags::IN),
         ];
         for (worker, link) in &self.workers {
             let hears = if congested || link.waiting() > SLOW { PollFlags::empty() } else { PollFlags::IN };
@@ -117,9 +129,10 @@ impl Server {
         rustix::io::retry_on_intr(|| poll(&mut fds, timeout.as_ref())).map_err(Error::fault("poll"))?;
         let spoke = |fd: &PollFd<'_>| fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
         let mut fds = fds.iter().map(spoke);
-        let (monitor, desk) = (fds.next() == Some(true), fds.next() == Some(true));
+        let mut next = || fds.next() == Some(true);
+        let (monitor, desk, signer) = (next(), next(), next());
         let workers = names.iter().zip(fds).filter(|((_, hears), spoke)| *spoke && !hears.is_empty());
-        Ok(Ready { monitor, desk, workers: workers.map(|((worker, _), _)| *worker).collect() })
+        Ok(Ready { monitor, desk, signer, workers: workers.map(|((worker, _), _)| *worker).collect() })
     }
 
     fn congested(&self) -> bool {
@@ -143,24 +156,32 @@ impl Server {
         Ok(Next::Continue)
     }
 
-    fn obey(&mut self, record: FromMonitor, fds: Vec<OwnedFd>) -> Result<Next, Error> {
-        // The channel has counted: a record that declares a descriptor has it.
-        match (record, fds.into_iter().next()) {
-            (FromMonitor::Users, Some(memfd)) => self.take_users(&memfd),
-            (FromMonitor::AddWorker(worker), Some(link)) => self.add_worker(worker, link)?,
-            (FromMonitor::DropWorker(worker), _) => self.drop_worker(worker),
-            (FromMonitor::Settings(settings), _) => {
+    fn obey(&mut self, record: FromMonitor, mut fds: Vec<OwnedFd>) -> Result<Next, Error> {
+        // The channel has counted: a record that declares descriptors has them.
+        match (record, fds.pop(), fds.pop()) {
+            (FromMonitor::Users, Some(memfd), None) => self.take_users(&memfd),
+            (FromMonitor::AddWorker(worker), Some(signs), Some(checks)) => self.add_worker(worker, checks, signs)?,
+            (FromMonitor::DropWorker(worker), ..) => self.drop_worker(worker),
+            (FromMonitor::Certificates(new), key, certificate) => {
+                fds.extend([certificate, key].into_iter().flatten());
+                let judged = self.take_certificates(&fds, new);
+                let (place, why) = judged.map_or_else(|wrong| (wrong.place, wrong.why), |()| (0, String::new()));
+                // Workers know before the monitor says that all is ready.
+                self.flush_workers();
+                self.monitor.push(ToMonitor::Certificates(place, Blob::cut(why.as_bytes())));
+            }
+            (FromMonitor::Settings(settings), ..) => {
                 self.desk.set_ttl(Duration::from_secs(settings.login_cache_ttl_secs.into()));
             }
-            (FromMonitor::Stop, _) => {
+            (FromMonitor::Stop, ..) => {
                 let summary = self.desk.summary();
                 self.log(Level::Info, Event::Process, &summary);
                 // Best effort: the monitor may be past reading.
                 let _ = self.monitor.flush(drop);
                 return Ok(Next::Stop);
             }
-            (FromMonitor::Start(_), _) => return Err(Error::Violation(Breach::OutOfPhase("started already"))),
-            (FromMonitor::Users | FromMonitor::AddWorker(_), None) => {
+            (FromMonitor::Start(_), ..) => return Err(Error::Violation(Breach::OutOfPhase("started already"))),
+            (FromMonitor::Users | FromMonitor::AddWorker(_), ..) => {
                 return Err(Error::Violation(Breach::Descriptors { expected: 1..=1, got: 0 }));
             }
         }
@@ -181,17 +202,41 @@ impl Server {
         }
     }
 
-    fn add_worker(&mut self, worker: WorkerId, link: OwnedFd) -> Result<(), Error> {
+    /// Takes keys over and tells workers, unless they are what they were; `new`: what was wrong with them is said once more.
+    fn take_certificates(&mut self, files: &[OwnedFd], new: bool) -> Result<(), Wrong> {
+        if files.is_empty() && self.chains.is_none() {
+            return Ok(());
+        }
+        let seen = keys::fingerprint(files);
+        let same = seen.is_some() && seen == self.seen.0;
+        if same && (self.seen.1 || !new) {
+            return Ok(());
+        }
+        self.seen = (seen, false);
+        let (keys, chains) = keys::read(files)?;
+        let text = format!("certificates taken over: keys={}", keys.len());
+        // Before the workers are told of them.
+        self.signer.set_keys(keys);
+        self.seen.1 = true;
+        self.chains = Some(chains);
+        self.workers.values_mut().for_each(|link| tell_certificates(link, self.chains.as_ref()));
+        self.log(Level::Info, Event::Process, &text);
+        Ok(())
+    }
+
+    fn add_worker(&mut self, worker: WorkerId, link: OwnedFd, signs: OwnedFd) -> Result<(), Error> {
         if self.workers.contains_key(&worker) || self.workers.len() >= MOST_WORKERS {
             return Err(Error::Violation(Breach::OutOfPhase("every worker once, and 1024 at most")));
         }
-        let link = WorkerLink::from_fd(link).map_err(Error::fault("link of a worker"))?;
+        let mut link = WorkerLink::from_fd(link).map_err(Error::fault("link of a worker"))?;
+        tell_certificates(&mut link, self.chains.as_ref());
         self.workers.insert(worker, link);
-        Ok(())
+        self.signer.add_worker(worker, signs).map_err(Error::fault("signing link of a worker"))
     }
 
     fn drop_worker(&mut self, worker: WorkerId) {
         self.workers.remove(&worker);
+        self.signer.drop_worker(worker);
         self.desk.forget_worker(worker);
     }
 
@@ -305,6 +350,14 @@ impl Server {
             self.log(Level::Warning, Event::Limit, &text);
         }
         self.monitor.push(ToMonitor::Log(record));
+    }
+}
+
+/// Tells a worker of the certificates, if there are any.
+fn tell_certificates(link: &mut WorkerLink, chains: Option<&OwnedFd>) {
+    // Without a descriptor for it the worker keeps the ones before, and handshakes fail; fcntl(2) fails for want of them alone.
+    if let Some(Ok(chains)) = chains.map(OwnedFd::try_clone) {
+        link.push_with(ToWorker::Certificates, chains);
     }
 }
 

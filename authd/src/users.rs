@@ -11,13 +11,15 @@ use std::{
     sync::Arc,
 };
 
-use ipc::{
-    link::user_record::UserRecord,
+use child_ipc::{
+    link::user_record::{CERTIFICATES, CertificateLogin, Fingerprint, UserRecord},
     types::{HostName, UserName},
 };
 use rustix::fs::SealFlags;
 use stored_hash::{Cost, Stored, Unusable};
 use zeroize::Zeroize;
+
+use crate::{certificate::Shown, reason::Reason};
 
 /// Longest table in bytes.
 pub const MAX_BYTES: u64 = 32 << 20;
@@ -37,6 +39,8 @@ struct Account {
     any_password: bool,
     /// None: on any.
     hosts: Box<[HostName]>,
+    certificate_login: CertificateLogin,
+    certificates: Box<[Fingerprint]>,
 }
 
 /// How a login of a name is decided.
@@ -44,42 +48,12 @@ struct Account {
 pub enum Proof {
     /// Any password is right.
     Any,
-    /// The password must have this hash.
+    /// The certificate is right, and enough.
+    Certificate,
+    /// The password must have this hash; the certificate is right, where one is needed.
     Password(Arc<Stored>),
-    /// No password is right. This hash is checked all the same, so that the answer takes as long; why is for the log.
+    /// No password is right, or not without the certificate. This hash is checked all the same, so that the answer takes as long; why is for the log.
     Never(Arc<Stored>, Reason),
-}
-
-/// Why a login is refused, for the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// It is not the password.
-    WrongPassword,
-    /// No account has the name.
-    Unknown,
-    /// The account is locked.
-    Locked,
-    /// The account belongs to hosts that the client has not named.
-    OtherHost,
-    /// The account has no hash.
-    NoPassword,
-}
-
-impl Reason {
-    /// All, in the order of caisson-authd(8).
-    pub const ALL: [Reason; 5] =
-        [Reason::WrongPassword, Reason::Unknown, Reason::Locked, Reason::OtherHost, Reason::NoPassword];
-
-    /// As the log has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Reason::WrongPassword => "wrong-password",
-            Reason::Unknown => "unknown",
-            Reason::Locked => "locked",
-            Reason::OtherHost => "other-host",
-            Reason::NoPassword => "no-password",
-        }
-    }
 }
 
 /// Why a table was not taken.
@@ -93,6 +67,8 @@ pub enum TableError {
     Malformed(usize),
     /// The account's hash cannot be used.
     Hash(UserName, Unusable),
+    /// The account has too many certificates.
+    Certificates(UserName),
     /// The account is there twice.
     Twice(UserName),
     /// pread(2) or getrandom(2) failed.
@@ -108,6 +84,7 @@ impl fmt::Display for TableError {
             TableError::Hash(user, Unusable(why)) => {
                 write!(f, "account \"{user}\": hash: {why}; make one with caissonctl hash-password")
             }
+            TableError::Certificates(user) => write!(f, "account \"{user}\" has more than {CERTIFICATES} certificates"),
             TableError::Twice(user) => write!(f, "account \"{user}\" is there twice"),
             TableError::Io(error) => write!(f, "cannot be read: {error}"),
         }
@@ -147,34 +124,59 @@ impl Table {
         self.accounts.len()
     }
 
-    /// How a login of `user` is decided, for a client that has named this host, if any.
-    pub fn proof(&self, user: &UserName, host: Option<&HostName>) -> Proof {
+    /// How a login of `user` is decided, for a client that has named this host, if any, and shown this.
+    pub fn proof(&self, user: &UserName, host: Option<&HostName>, shown: &Shown) -> Proof {
         let stand_in = || Arc::clone(&self.stand_in);
-        match self.accounts.get(user) {
-            None => Proof::Never(stand_in(), Reason::Unknown),
-            Some(Account { locked: true, stored, .. }) => {
-                Proof::Never(stored.clone().unwrap_or_else(stand_in), Reason::Locked)
-            }
-            Some(Account { hosts, stored, .. })
-                if !hosts.is_empty() && !host.is_some_and(|host| hosts.contains(host)) =>
-            {
-                Proof::Never(stored.clone().unwrap_or_else(stand_in), Reason::OtherHost)
-            }
-            Some(Account { any_password: true, .. }) => Proof::Any,
-            Some(Account { stored: Some(stored), .. }) => Proof::Password(Arc::clone(stored)),
-            Some(Account { stored: None, .. }) => Proof::Never(stand_in(), Reason::NoPassword),
+        let Some(account) = self.accounts.get(user) else { return Proof::Never(stand_in(), Reason::Unknown) };
+        match (account.refuses(host, shown), &account.stored) {
+            (Some(why), stored) => Proof::Never(stored.clone().unwrap_or_else(stand_in), why),
+            (None, _) if account.any_password => Proof::Any,
+            (None, _) if account.certificate_login == CertificateLogin::Login => Proof::Certificate,
+            (None, Some(stored)) => Proof::Password(Arc::clone(stored)),
+            (None, None) => Proof::Never(stand_in(), Reason::NoPassword),
         }
+    }
+
+    /// Whether a certificate is one of the account's.
+    pub fn is_own(&self, user: &UserName, fingerprint: &Fingerprint) -> bool {
+        self.accounts.get(user).is_some_and(|account| account.certificates.contains(fingerprint))
+    }
+
+    /// Whether the account has certificates.
+    pub fn has_certificates(&self, user: &UserName) -> bool {
+        self.accounts.get(user).is_some_and(|account| !account.certificates.is_empty())
     }
 }
 
 impl Account {
     fn check(record: UserRecord) -> Result<(UserName, Self), TableError> {
-        let UserRecord { name, hash, locked, any_password, hosts } = record;
+        let UserRecord { name, hash, locked, any_password, hosts, certificate_login, certificates } = record;
         let stored = match hash.map(|phc| Stored::parse(phc.as_bytes())).transpose() {
             Ok(stored) => stored.map(Arc::new),
             Err(why) => return Err(TableError::Hash(name, why)),
         };
-        Ok((name, Account { stored, locked, any_password, hosts: hosts.into() }))
+        if certificates.len() > CERTIFICATES {
+            return Err(TableError::Certificates(name));
+        }
+        let (hosts, certificates) = (hosts.into(), certificates.into());
+        Ok((name, Account { stored, locked, any_password, hosts, certificate_login, certificates }))
+    }
+
+    /// Why nobody is let in, whatever the password.
+    fn refuses(&self, host: Option<&HostName>, shown: &Shown) -> Option<Reason> {
+        if self.locked {
+            return Some(Reason::Locked);
+        }
+        if !self.hosts.is_empty() && !host.is_some_and(|host| self.hosts.contains(host)) {
+            return Some(Reason::OtherHost);
+        }
+        match shown {
+            _ if self.certificate_login == CertificateLogin::No => None,
+            Shown::Proved(proved) if self.certificates.contains(&proved.fingerprint) => None,
+            Shown::Nothing => Some(Reason::NoCertificate),
+            Shown::Used(_) => Some(Reason::UsedCertificate),
+            Shown::Proved(_) | Shown::Other(_) => Some(Reason::WrongCertificate),
+        }
     }
 }
 
@@ -262,7 +264,7 @@ impl Drop for Source<'_> {
 mod tests {
     use std::os::fd::OwnedFd;
 
-    use ipc::types::Blob;
+    use child_ipc::types::Blob;
     use proptest::prelude::*;
     use rustix::fs::MemfdFlags;
 
@@ -286,7 +288,9 @@ mod tests {
 
     fn record(name: &str, hash: Option<&str>) -> UserRecord {
         let hash = hash.map(|hash| Blob::new(hash.as_bytes()).unwrap());
-        UserRecord { name: user(name), hash, locked: false, any_password: false, hosts: Vec::new() }
+        let (locked, any_password, hosts, certificates) = Default::default();
+        let certificate_login = CertificateLogin::No;
+        UserRecord { name: user(name), hash, locked, any_password, hosts, certificate_login, certificates }
     }
 
     fn user(name: &str) -> UserName {
@@ -317,18 +321,9 @@ mod tests {
         let table = read(&encode(&records)).unwrap();
         assert_eq!(table.accounts(), 3000);
         for record in &records {
-            assert!(matches!(table.proof(&record.name, None), Proof::Password(_)));
+            assert!(matches!(table.proof(&record.name, None, &Shown::Nothing), Proof::Password(_)));
         }
         assert_eq!(read(&[]).unwrap().accounts(), 0);
-    }
-
-    #[test]
-    fn caisson_authd_8_lists_every_reason() {
-        let page = include_str!("../../man/caisson-authd.8");
-        let (_, listed) = page.split_once(".Cm why\nis\n").unwrap();
-        let (listed, _) = listed.split_once("\nand bytes").unwrap();
-        let listed: Vec<_> = listed.split([' ', '\n', ',']).filter(|w| !["", ".Cm", "or"].contains(w)).collect();
-        assert_eq!(listed, Reason::ALL.map(Reason::name));
     }
 
     #[test]
@@ -336,9 +331,10 @@ mod tests {
         let locked = UserRecord { locked: true, any_password: true, ..record("locked", Some(HASH)) };
         let any = UserRecord { any_password: true, ..record("anonymous", None) };
         let table = read(&encode(&[record("nohash", None), locked, any, record("alice", Some(HASH))])).unwrap();
-        let reason = |name| match table.proof(&user(name), None) {
+        let reason = |name| match table.proof(&user(name), None, &Shown::Nothing) {
             Proof::Never(_, why) => why.name(),
             Proof::Any => "any",
+            Proof::Certificate => "certificate",
             Proof::Password(_) => "password",
         };
         let all = ["nohash", "locked", "anonymous", "alice", "nobody"].map(reason);
@@ -352,7 +348,7 @@ mod tests {
         let any = UserRecord { any_password: true, hosts: hosts(), ..record("anonymous", None) };
         let alice = UserRecord { hosts: hosts(), ..record("alice", Some(HASH)) };
         let table = read(&encode(&[any, alice, record("bob", Some(HASH))])).unwrap();
-        let proof = |name: &str, at: Option<&str>| table.proof(&user(name), at.map(host).as_ref());
+        let proof = |name: &str, at: Option<&str>| table.proof(&user(name), at.map(host).as_ref(), &Shown::Nothing);
         let Proof::Password(stored) = proof("alice", Some("a.test")) else { panic!() };
         for at in [None, Some("c.test")] {
             assert_eq!(proof("alice", at), Proof::Never(stored.clone(), Reason::OtherHost));
@@ -363,13 +359,45 @@ mod tests {
     }
 
     #[test]
+    fn an_account_with_certificates_takes_one_of_them_and_costs_the_same_without() {
+        let with = |name: &str, certificate_login, hash| {
+            let certificates = vec![[1; 32], [2; 32]];
+            UserRecord { certificate_login, certificates, ..record(name, hash) }
+        };
+        let alice = with("alice", CertificateLogin::SecondFactor, Some(HASH));
+        let robot = with("robot", CertificateLogin::Login, None);
+        let locked = UserRecord { locked: true, ..with("locked", CertificateLogin::Login, None) };
+        let table = read(&encode(&[alice, robot, locked, record("bob", Some(HASH))])).unwrap();
+        let proof = |name: &str, shown| table.proof(&user(name), None, &shown);
+        let own = |fingerprint| Shown::Proved(crate::certificate::Proved::unchecked(fingerprint));
+        let Proof::Password(stored) = proof("alice", own([2; 32])) else { panic!() };
+        let no = [
+            (Shown::Nothing, Reason::NoCertificate),
+            (Shown::Other([3; 32]), Reason::WrongCertificate),
+            (own([3; 32]), Reason::WrongCertificate),
+            // One that has not been proved, for it was nobody's then.
+            (Shown::Other([2; 32]), Reason::WrongCertificate),
+            (Shown::Used([2; 32]), Reason::UsedCertificate),
+        ];
+        for (shown, why) in no {
+            assert_eq!(proof("alice", shown), Proof::Never(stored.clone(), why));
+            assert!(matches!(proof("robot", shown), Proof::Never(_, reason) if reason == why));
+            assert!(matches!(proof("bob", shown), Proof::Password(_)));
+        }
+        assert_eq!(proof("robot", own([1; 32])), Proof::Certificate);
+        assert!(matches!(proof("locked", own([1; 32])), Proof::Never(_, Reason::Locked)));
+        let many = UserRecord { certificates: vec![[0; 32]; CERTIFICATES + 1], ..record("eve", None) };
+        assert_eq!(why(&encode(&[many])), "account \"eve\" has more than 8 certificates");
+    }
+
+    #[test]
     fn an_unknown_user_costs_what_most_accounts_cost() {
         let costly = HASH.replace("m=19456", "m=65536");
         let table = read(&encode(&[record("a", Some(HASH)), record("b", Some(&costly)), record("c", Some(HASH))]));
-        let Proof::Never(stand_in, _) = table.unwrap().proof(&user("x"), None) else { panic!() };
+        let Proof::Never(stand_in, _) = table.unwrap().proof(&user("x"), None, &Shown::Nothing) else { panic!() };
         assert_eq!(stand_in.cost(), Cost { memory: 19_456, passes: 2, lanes: 1 });
         let table = read(&encode(&[record("a", Some(HASH)), record("b", Some(&costly))])).unwrap();
-        let Proof::Never(stand_in, _) = table.proof(&user("x"), None) else { panic!() };
+        let Proof::Never(stand_in, _) = table.proof(&user("x"), None, &Shown::Nothing) else { panic!() };
         assert_eq!(stand_in.cost().memory, 65_536);
     }
 

@@ -9,8 +9,8 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use child_ipc::link::worker_authd::Outcome::{Accepted, Rejected};
 use harness::{Authd, PLAIN, account};
-use ipc::link::worker_authd::Outcome::{Accepted, Rejected};
 use rustix::{
     fs::{Mode, OFlags},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},

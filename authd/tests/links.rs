@@ -4,15 +4,15 @@ mod harness;
 
 use std::{io::IoSlice, os::fd::AsFd};
 
-use harness::{Authd, CACHED, PASSWORD, PLAIN, Worker, check};
-use ipc::{
-    SendError,
+use child_ipc::{
+    Record, SendError,
     link::{
         log::Event,
         monitor_authd::{AuthdSettings, FromAuthd, ToAuthd},
         worker_authd::{self, Outcome::Accepted},
     },
 };
+use harness::{Authd, CACHED, PASSWORD, PLAIN, Worker, check};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
 
 /// A breach of `worker` is reported and closes its link; another worker's session does not notice.
@@ -53,8 +53,10 @@ fn a_malformed_record_costs_only_the_worker() {
 
 #[test]
 fn a_record_too_long_costs_only_the_worker() {
-    costs_only_the_worker(|worker| send_raw(worker, &[0; 1025]), "longer than 1024");
-    costs_only_the_worker(|worker| send_raw(worker, &[0; 100_000]), "longer than 1024");
+    let cap = worker_authd::ToAuthd::CAP;
+    let why = format!("longer than {cap}");
+    costs_only_the_worker(|worker| send_raw(worker, &vec![0; cap + 1]), &why);
+    costs_only_the_worker(|worker| send_raw(worker, &[0; 100_000]), &why);
 }
 
 #[test]
@@ -180,7 +182,7 @@ fn authd_is_confined_before_it_says_ready() {
     assert_eq!(field("Seccomp:"), "2");
     assert_eq!(field("NoNewPrivs:"), "1");
     assert_eq!(field("CapEff:").trim_matches('0'), "");
-    assert_eq!(field("Threads:"), "2");
+    assert_eq!(field("Threads:"), "3");
 }
 
 #[test]
@@ -189,7 +191,7 @@ fn stop_ends_it_and_so_does_the_end_of_the_monitor() {
     worker.ask_for(1, "slow", b"x", [192, 0, 2, 1]);
     assert!(authd.stop().0.success());
     let mut authd = Authd::start(PLAIN);
-    (authd.link, _) = ipc::Channel::pair().unwrap();
+    (authd.link, _) = child_ipc::Channel::pair().unwrap();
     assert!(authd.ended().0.success());
 }
 
@@ -209,7 +211,7 @@ fn a_monitor_that_breaks_the_contract_is_left_with_a_line() {
 
     let mut authd = Authd::start(PLAIN);
     let worker = authd.add_worker();
-    authd.link.send(&ToAuthd::AddWorker(worker.id), &[worker.link.as_fd()]).unwrap();
+    authd.link.send(&ToAuthd::AddWorker(worker.id), &[worker.link.as_fd(), worker.keys.as_fd()]).unwrap();
     assert!(authd.ended().1.contains("every worker once"));
 }
 

@@ -2,8 +2,7 @@
 
 mod harness;
 
-use harness::{Authd, CACHED, PASSWORD, PLAIN, account, alice, encode, phc, user_name};
-use ipc::{
+use child_ipc::{
     link::{
         log::Event,
         monitor_authd::{Grant, ToAuthd},
@@ -12,6 +11,7 @@ use ipc::{
     },
     types::SessionId,
 };
+use harness::{Authd, CACHED, PASSWORD, PLAIN, account, alice, encode, phc, user_name};
 
 #[test]
 fn a_right_password_is_granted_before_the_worker_hears_of_it() {

@@ -2,19 +2,24 @@
 //!
 //! A download is received with MSG_TRUNC, which makes TCP drop the bytes inside the kernel (tcp(7)); an upload is a
 //! sendfile from tmpfs. Data connections are passive (EPSV, RFC 2428 section 3).
+//! Under TLS the file of an upload is one buffer, sealed again and again, and a download can be received unopened: then
+//! the server's work is measured and not the client's.
 //! Every wait is bounded: by the socket's time limit, and by the deadline of the timed section.
 //! Not here: checking of contents; the rows compare sizes.
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
+use rustls::ClientConfig;
 
 use crate::error::{Call, Error, Result};
+use crate::tls::{self, Wire};
 
 /// No single wait is longer than this, seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -34,6 +39,16 @@ pub struct Session {
     inbox: Vec<u8>,
     /// Room that a receive may pretend to fill.
     room: Vec<u8>,
+    secure: Option<Secure>,
+}
+
+/// A session under TLS.
+#[derive(Debug)]
+struct Secure {
+    wire: Wire,
+    config: Arc<ClientConfig>,
+    /// Data connections so far, and those of them that were resumed.
+    data: (u64, u64),
 }
 
 impl Session {
@@ -44,9 +59,39 @@ impl Session {
     pub fn connect(port: u16, deadline: Instant) -> Result<Self> {
         let control = dial(port)?;
         control.set_nodelay(true).call(|| "set TCP_NODELAY".into())?;
-        let mut session = Self { control, deadline, inbox: Vec::with_capacity(512), room: Vec::new() };
+        let mut session = Self { control, deadline, inbox: Vec::with_capacity(512), room: Vec::new(), secure: None };
         session.expect("(connect)", &[220])?;
         Ok(session)
+    }
+
+    /// Connects, reads the greeting, and goes on under TLS (RFC 4217 section 4); data connections may resume that or not.
+    ///
+    /// # Errors
+    /// As [`Session::connect`], or there is no TLS.
+    pub fn connect_secured(port: u16, resumes: bool, deadline: Instant) -> Result<Self> {
+        let mut session = Session::connect(port, deadline)?;
+        session.command("AUTH TLS", &[234])?;
+        let config = tls::config(resumes)?;
+        let wire = Wire::shake(&session.control, &config)?;
+        session.secure = Some(Secure { wire, config, data: (0, 0) });
+        Ok(session)
+    }
+
+    /// PBSZ and PROT: data connections go under TLS as well.
+    ///
+    /// # Errors
+    /// They are refused.
+    pub fn protect(&mut self) -> Result<()> {
+        self.command("PBSZ 0", &[200])?;
+        self.command("PROT P", &[200]).map(drop)
+    }
+
+    /// Of a hundred data connections, so many were resumed.
+    pub fn resumed(&self) -> f64 {
+        let (all, resumed) = self.secure.as_ref().map_or((0, 0), |secure| secure.data);
+        #[allow(clippy::cast_precision_loss, reason = "thousands at most")]
+        let share = resumed as f64 / all.max(1) as f64;
+        100.0 * share
     }
 
     /// USER and PASS, then TYPE I.
@@ -125,6 +170,89 @@ impl Session {
         self.expect("STOR", &[226, 250]).map(drop)
     }
 
+    /// RETR under TLS, opened; the number of bytes that came.
+    ///
+    /// # Errors
+    /// As [`Session::download`].
+    pub fn download_secured(&mut self, name: &str) -> Result<u64> {
+        let (data, mut wire) = self.retrieve(name)?;
+        let mut total = 0;
+        while wire.receive(&data, |plain| total += plain.len() as u64)? {
+            self.in_time(name)?;
+        }
+        wire.close(&data)?;
+        drop(data);
+        self.expect("RETR", &[226, 250])?;
+        Ok(total)
+    }
+
+    /// RETR of a file of `len` bytes under TLS, received unopened; the number of bytes of its records.
+    ///
+    /// The client says close_notify when only the ends of records can be missing: some servers wait for that.
+    ///
+    /// # Errors
+    /// As [`Session::download`].
+    pub fn skim_secured(&mut self, name: &str, len: u64) -> Result<u64> {
+        let (data, mut wire) = self.retrieve(name)?;
+        self.room.resize(PIECE, 0);
+        let (mut total, mut closed) = (0, false);
+        loop {
+            let (_, got) =
+                rustix::net::recv(&data, &mut self.room[..], RecvFlags::TRUNC).call(|| format!("receive {name}"))?;
+            if got == 0 {
+                break;
+            }
+            total += got as u64;
+            if total >= len && !std::mem::replace(&mut closed, true) {
+                wire.close(&data)?;
+            }
+            self.in_time(name)?;
+        }
+        drop(data);
+        self.expect("RETR", &[226, 250])?;
+        Ok(total)
+    }
+
+    fn retrieve(&mut self, name: &str) -> Result<(TcpStream, Wire)> {
+        let data = self.passive()?;
+        self.command(&format!("RETR {name}"), &[150, 125])?;
+        let wire = self.shake(&data)?;
+        Ok((data, wire))
+    }
+
+    /// STOR of `len` bytes under TLS, which are `block` again and again.
+    ///
+    /// # Errors
+    /// As [`Session::upload`].
+    pub fn upload_secured(&mut self, name: &str, block: &[u8], len: u64) -> Result<()> {
+        let data = self.passive()?;
+        self.command(&format!("STOR {name}"), &[150, 125])?;
+        let mut wire = self.shake(&data)?;
+        let mut left = len;
+        while left > 0 {
+            let piece = usize::try_from(left).unwrap_or(usize::MAX).min(block.len());
+            wire.send(&data, &block[..piece])?;
+            left -= piece as u64;
+            self.in_time(name)?;
+        }
+        wire.close(&data)?;
+        data.shutdown(Shutdown::Write).call(|| "shutdown".into())?;
+        // The server's tickets and its close_notify.
+        while wire.receive(&data, |_| {})? {
+            self.in_time(name)?;
+        }
+        drop(data);
+        self.expect("STOR", &[226, 250]).map(drop)
+    }
+
+    fn shake(&mut self, data: &TcpStream) -> Result<Wire> {
+        let secure = self.secure.as_mut().ok_or_else(|| Error::Other("the session is not under TLS".into()))?;
+        let wire = Wire::shake(data, &secure.config)?;
+        secure.data.0 += 1;
+        secure.data.1 += u64::from(wire.is_resumed());
+        Ok(wire)
+    }
+
     /// LIST or MLSD: the time from the command to its 226, with the data connection made before, and what came.
     ///
     /// # Errors
@@ -176,7 +304,11 @@ impl Session {
 
     fn send(&mut self, line: &str) -> Result<()> {
         let verb = line.split(' ').next().unwrap_or_default();
-        self.control.write_all(format!("{line}\r\n").as_bytes()).call(|| format!("send {verb}"))
+        let bytes = format!("{line}\r\n");
+        match &mut self.secure {
+            Some(secure) => secure.wire.send(&self.control, bytes.as_bytes()),
+            None => self.control.write_all(bytes.as_bytes()).call(|| format!("send {verb}")),
+        }
     }
 
     fn expect(&mut self, sent: &str, codes: &[u16]) -> Result<String> {
@@ -190,13 +322,19 @@ impl Session {
                     Err(Error::Reply { sent: sent.into(), got })
                 };
             }
-            let mut piece = [0_u8; 1024];
-            let got = self.control.read(&mut piece).call(|| format!("reply to {sent}"))?;
-            if got == 0 || self.inbox.len() > LONGEST_REPLY {
+            let open = match &mut self.secure {
+                Some(secure) => secure.wire.receive(&self.control, |plain| self.inbox.extend_from_slice(plain))?,
+                None => {
+                    let mut piece = [0_u8; 1024];
+                    let got = self.control.read(&mut piece).call(|| format!("reply to {sent}"))?;
+                    self.inbox.extend_from_slice(&piece[..got]);
+                    got > 0
+                }
+            };
+            if !open && reply_length(&self.inbox).is_none() || self.inbox.len() > LONGEST_REPLY {
                 let got = format!("(closed or endless) {}", String::from_utf8_lossy(&self.inbox));
                 return Err(Error::Reply { sent: sent.into(), got });
             }
-            self.inbox.extend_from_slice(&piece[..got]);
             self.in_time(sent)?;
         }
     }

@@ -25,6 +25,7 @@ pub mod report;
 pub mod rows;
 pub mod servers;
 pub mod site;
+pub mod tls;
 
 use std::process::ExitCode;
 

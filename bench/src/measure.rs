@@ -45,7 +45,8 @@ pub fn main(args: &Args) -> Result<bool> {
         return Err(Error::Other("none of the servers is there".into()));
     }
     bench.place.fill(&args.plan)?;
-    bench.together()?;
+    bench.together(false)?;
+    bench.together(true)?;
     bench.alone();
     report::publish(args, &bench.book)?;
     Ok(bench.book.faults.is_empty())
@@ -59,16 +60,16 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The rows for which all servers run side by side.
-    fn together(&mut self) -> Result<()> {
-        let rows: Vec<_> = rows(self.args).filter(|row| row.alone.is_none()).collect();
+    /// The rows for which all servers run side by side: those without TLS, and those with it.
+    fn together(&mut self, secured: bool) -> Result<()> {
+        let rows: Vec<_> = rows(self.args).filter(|row| row.alone.is_none() && row.secured == secured).collect();
         if rows.is_empty() {
             return Ok(());
         }
-        let kinds = self.kinds.clone();
+        let kinds: Vec<_> = self.kinds.iter().copied().filter(|kind| speaks(kind, secured)).collect();
         let mut fleet: Vec<Option<Running>> = Vec::new();
         for kind in kinds {
-            let started = self.start(kind);
+            let started = self.start(kind, secured);
             fleet.push(started);
         }
         if fleet.iter().all(Option::is_none) {
@@ -85,7 +86,7 @@ impl Bench<'_> {
                         let kind = server.kind;
                         // Whatever state it is in, the next turn begins with a fresh one.
                         fleet[index] = None;
-                        fleet[index] = self.start(kind);
+                        fleet[index] = self.start(kind, secured);
                     }
                 }
             }
@@ -98,6 +99,9 @@ impl Bench<'_> {
         for (row, sessions) in rows(self.args).filter_map(|row| row.alone.map(|sessions| (row, sessions))) {
             for run in 0..row.turns.of(self.args.plan.runs) {
                 for kind in self.kinds.clone() {
+                    if !speaks(kind, row.secured) {
+                        continue;
+                    }
                     if kind.idle_most < sessions {
                         self.book.enter(
                             row,
@@ -105,7 +109,7 @@ impl Bench<'_> {
                             run,
                             &vec![Reading::Skipped(kind.idle_reason.into()); row.metrics.len()],
                         );
-                    } else if let Some(server) = self.launch(kind) {
+                    } else if let Some(server) = self.launch(kind, row.secured) {
                         self.turn(row, run, &server);
                     }
                 }
@@ -114,8 +118,8 @@ impl Bench<'_> {
     }
 
     /// Starts a server and lets its user in once, so that nothing that happens only once is measured.
-    fn start(&mut self, kind: &'static Kind) -> Option<Running> {
-        let server = self.launch(kind)?;
+    fn start(&mut self, kind: &'static Kind, secured: bool) -> Option<Running> {
+        let server = self.launch(kind, secured)?;
         let turn = Turn { plan: &self.args.plan, place: &self.place, server: &server };
         match turn.session().and_then(crate::client::Session::quit) {
             Ok(()) => Some(server),
@@ -126,8 +130,8 @@ impl Bench<'_> {
         }
     }
 
-    fn launch(&mut self, kind: &'static Kind) -> Option<Running> {
-        Running::start(kind, &self.place).map_err(|fault| self.book.fault(&fault.to_string())).ok()
+    fn launch(&mut self, kind: &'static Kind, secured: bool) -> Option<Running> {
+        Running::start(kind, &self.place, secured).map_err(|fault| self.book.fault(&fault.to_string())).ok()
     }
 
     fn turn(&mut self, row: &'static Row, run: usize, server: &Running) -> bool {
@@ -145,6 +149,10 @@ impl Bench<'_> {
             }
         }
     }
+}
+
+fn speaks(kind: &Kind, secured: bool) -> bool {
+    if secured { kind.speaks.1 } else { kind.speaks.0 }
 }
 
 fn raise_descriptors() -> Result<()> {

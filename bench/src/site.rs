@@ -113,8 +113,33 @@ fn make_users() -> Result<()> {
         fs::write(&path, text).call(|| format!("write {path}"))?;
         fs::set_permissions(&path, Permissions::from_mode(0o600)).call(|| format!("chmod {path}"))?;
     }
+    make_certificate()?;
     let user = account()?;
     chown(&data, Some(user.uid.as_raw()), Some(user.gid.as_raw())).call(|| format!("chown {data}"))
+}
+
+/// One certificate for all servers: `certificate.pem`, `key.pem`, and both in `pair.pem`.
+fn make_certificate() -> Result<()> {
+    let [certificate, key, pair] = ["certificate", "key", "pair"].map(|name| format!("{DIR}/conf/{name}.pem"));
+    let mut command = Command::new("openssl");
+    command.args([
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "30",
+    ]);
+    run(command.args(["-subj", "/CN=localhost", "-keyout", &key, "-out", &certificate]), "")?;
+    let read = |path: &str| fs::read_to_string(path).call(|| format!("read {path}"));
+    fs::write(&pair, read(&key)? + &read(&certificate)?).call(|| format!("write {pair}"))?;
+    for path in [&key, &pair] {
+        fs::set_permissions(path, Permissions::from_mode(0o600)).call(|| format!("chmod {path}"))?;
+    }
+    Ok(())
 }
 
 fn account() -> Result<nix::unistd::User> {

@@ -12,8 +12,10 @@ pub trait Record: Serialize + DeserializeOwned {
     const CAP: usize = 4096;
     /// Whether buffers that held a record are wiped after use, because records carry passwords.
     const WIPE: bool = false;
-    /// How many descriptors must come with this very record; any other count is a breach.
-    fn descriptors(&self) -> RangeInclusive<usize>;
+    /// How many descriptors must come with this very record; any other count is a breach. None, unless it says so.
+    fn descriptors(&self) -> RangeInclusive<usize> {
+        NONE
+    }
 }
 
 /// No descriptor.

@@ -161,9 +161,10 @@ fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], waits: bool) -> Result<(us
     let message = loop {
         match recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags) {
             Ok(message) => break message,
-            Err(Errno::INTR) => continue,
+            // ECONNRESET, told once: the other end was closed before it had read all. What it said itself is still there, its last
+            // word perhaps, and then the end.
+            Err(Errno::INTR | Errno::CONNRESET) => continue,
             Err(Errno::AGAIN) => return Err(RecvError::WouldBlock),
-            Err(Errno::CONNRESET) => return Err(RecvError::Closed),
             Err(errno) => return Err(RecvError::Io(errno.into())),
         }
     };

@@ -8,13 +8,12 @@
 //! |---|---|---|
 //! | [`link::monitor_worker`] | monitor, worker | set-up, passive sockets, connect-back, grants, log |
 //! | [`link::monitor_authd`] | monitor, authd | set-up, user table, worker links; grants, log |
-//! | [`link::worker_authd`] | worker, authd | password checks and verdicts |
 //! | [`link::monitor_broker`] | monitor, broker | set-up, worker links; log |
-//! | [`link::worker_broker`] | worker, broker | one record a file operation |
 //! | [`link::monitor_config`] | monitor, caisson-config | two files; the configuration, or what is wrong with it |
 //! | [`link::control`] | caissonctl, monitor | the admin's questions (`/run/caisson/control.sock`) |
 //!
-//! Not here: who may say what when (monitor/src/table.rs), and what a path means (monitor/broker/src/resolve.rs).
+//! All of it runs as root, and is counted by monitor/tests/tcb.rs.
+//! Not here: links that root has no end of, and what it hands on unread (ipc/child); who may say what when (monitor/src/table.rs).
 #![forbid(unsafe_code)]
 
 pub mod call;

@@ -1,4 +1,4 @@
-//! The links: one file each, one closed enum a direction.
+//! The links root has an end of: one file each, one closed enum a direction.
 //!
 //! Variants are appended, never reordered. The first record a child receives is its `Start`, which begins with the
 //! [`Build`](crate::types::Build) both ends must share.
@@ -9,11 +9,6 @@ pub mod monitor_authd;
 pub mod monitor_broker;
 pub mod monitor_config;
 pub mod monitor_worker;
-pub mod places;
-pub mod settings;
-pub mod user_record;
-pub mod worker_authd;
-pub mod worker_broker;
 
 use serde::{Deserialize, Serialize};
 

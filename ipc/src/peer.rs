@@ -55,7 +55,8 @@ impl<Out: Record, In: Record> Peer<Out, In> {
             match self.channel.send(record, &fds) {
                 Ok(()) => drop(self.queue.pop_front()),
                 Err(SendError::WouldBlock) => return self.wait_to_write(true),
-                Err(SendError::Closed) => return Err(CLOSED.to_owned()),
+                // Its last word may be there still, and its end is heard behind that.
+                Err(SendError::Closed) => self.queue.clear(),
                 Err(SendError::Contract(breach)) => return Err(format!("was to be sent a bad record: {breach}")),
                 Err(SendError::Io(e)) => return Err(format!("sendmsg: {e}")),
             }
@@ -104,13 +105,13 @@ impl<Out: Record, In: Record> Peer<Out, In> {
 
 #[cfg(test)]
 mod tests {
-    use crate::link::monitor_broker::{BrokerEnd, FromBroker, ToBroker};
+    use crate::link::monitor_broker::{FromBroker, ToBroker};
     use crate::types::WorkerId;
     use rustix::event::epoll::CreateFlags;
 
     use super::*;
 
-    fn pair() -> (Peer<ToBroker, FromBroker>, BrokerEnd) {
+    fn pair() -> (Peer<ToBroker, FromBroker>, Channel<FromBroker, ToBroker>) {
         let epoll = Rc::new(epoll::create(CreateFlags::CLOEXEC).unwrap());
         let (ours, theirs) = Channel::pair().unwrap();
         (Peer::new(ours, &epoll, 1).unwrap(), Channel::from_fd(theirs).unwrap())
@@ -138,6 +139,16 @@ mod tests {
             peer.flush().unwrap();
         }
         assert!(!peer.behind());
+    }
+
+    #[test]
+    fn a_last_word_is_heard_though_something_is_sent_to_the_dead() {
+        let (mut peer, mut theirs) = pair();
+        theirs.send(&FromBroker::WorkerBreach(WorkerId(7)), &[]).unwrap();
+        drop(theirs);
+        assert!(peer.send(ToBroker::Stop, Vec::new()).is_ok() && !peer.behind());
+        assert!(matches!(peer.recv().unwrap().unwrap().record, FromBroker::WorkerBreach(WorkerId(7))));
+        assert_eq!(peer.recv().unwrap_err(), CLOSED);
     }
 
     #[test]

@@ -1,22 +1,12 @@
 //! Values that cross links: checked when they are decoded, never after.
 
 mod bytes;
-mod net;
-mod path;
-mod permission;
-mod permissions;
-mod secret;
 
-use std::{fmt, num::NonZeroU16};
+use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 pub use bytes::{Blob, TooLong};
-pub use net::{HostName, Network, NoNetwork};
-pub use path::{PathError, VirtPath};
-pub use permission::Permission;
-pub use permissions::Permissions;
-pub use secret::Secret;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -49,22 +39,6 @@ id!(
     /// One listener of the configuration.
     ListenerId
 );
-
-/// A TCP port, 1 to 65535.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Port(pub NonZeroU16);
-
-impl Port {
-    /// `None` for port 0.
-    pub fn new(number: u16) -> Option<Self> {
-        NonZeroU16::new(number).map(Port)
-    }
-
-    /// The number.
-    pub fn get(self) -> u16 {
-        self.0.get()
-    }
-}
 
 /// An account's name: 1 to 64 bytes, no control byte, no `/`, no `:`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

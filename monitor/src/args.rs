@@ -32,7 +32,8 @@ fn command(parser: &mut Parser) -> Result<Command, lexopt::Error> {
     let (mut file, mut check, mut report) = (PathBuf::from("/etc/caisson/caisson.toml"), false, false);
     while let Some(arg) = parser.next()? {
         match arg {
-            Arg::Short('f') => file = parser.value()?.into(),
+            // A reload comes after the change to the root directory.
+            Arg::Short('f') => file = std::path::absolute(parser.value()?).map_err(|e| format!("-f: {e}"))?,
             Arg::Short('n') => check = true,
             Arg::Short('r') => report = true,
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Print(USAGE.to_owned())),

@@ -18,7 +18,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::geteuid;
 
 use crate::monitor::{AUTHD, AuthdChild, Broker, BrokerChild, Monitor, Stage, Worker, WorkerChild};
-use crate::{listen::Listening, table::Sessions, timer::Alarm};
+use crate::{certificates, listen::Listening, spawn, table::Sessions, timer::Alarm};
 
 /// How long a broker may take to open the account's root directory and confine itself.
 const BROKER_START: Duration = Duration::from_secs(5);
@@ -45,15 +45,22 @@ impl Monitor {
         Confine { ids: ids.filter(|_| geteuid().is_root()).cloned(), best_effort: self.config.fixed.best_effort }
     }
 
+    fn program(&self, name: &'static str) -> spawn::From<'_> {
+        (name, self.config.fixed.program_dir.as_deref())
+    }
+
     /// Starts authd, gives it the users, and links it with every worker there is.
     pub fn start_authd(&mut self) -> io::Result<()> {
         let hashes = self.hashes.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
-        let mut authd = AuthdChild::start(&self.programs.authd, "authd".into(), &self.epoll, AUTHD, HUGE_PAGES)?;
+        let mut authd =
+            AuthdChild::start(self.program("caisson-authd"), "authd".into(), &self.epoll, AUTHD, HUGE_PAGES)?;
         let confine = self.confine(self.config.fixed.authd_ids.as_ref());
         let settings = self.config.authd;
         authd.send(ToAuthd::Start(AuthdStart { build: Build::THIS, confine, settings }), Vec::new());
         authd.send(ToAuthd::Users, hashes);
         self.authd = Some(authd);
+        let (fresh, clients) = self.asked.take().unwrap_or_default();
+        certificates::ask(self, fresh, clients);
         let workers: Vec<WorkerId> = self.workers.keys().copied().collect();
         workers.into_iter().for_each(|id| self.link_with_authd(id));
         Ok(())
@@ -62,7 +69,8 @@ impl Monitor {
     /// Starts the worker of a slot, gives it the listeners, and links it with authd.
     pub fn start_worker(&mut self, slot: usize) -> io::Result<()> {
         let id = WorkerId(self.new_id());
-        let mut child = WorkerChild::start(&self.programs.worker, format!("worker {slot}"), &self.epoll, id.0, "")?;
+        let mut child =
+            WorkerChild::start(self.program("caisson-worker"), format!("worker {slot}"), &self.epoll, id.0, "")?;
         let confine = self.confine(self.config.fixed.worker_ids.as_ref());
         let ledger = (BuildHasher::hash_one(&self.ledger.keys, ()), self.config.fixed.workers);
         let start =
@@ -82,10 +90,10 @@ impl Monitor {
     /// A worker that cannot ask authd is of no use, and is ended.
     fn link_with_authd(&mut self, id: WorkerId) {
         let (Some(authd), Some(worker)) = (self.authd.as_mut(), self.workers.get_mut(&id)) else { return };
-        match link() {
-            Ok((end_of_authd, end_of_worker)) => {
-                authd.send(ToAuthd::AddWorker(id), vec![end_of_authd]);
-                worker.child.send(ToWorker::Authd, vec![end_of_worker]);
+        match link().and_then(|checks| Ok((checks, link()?))) {
+            Ok(((checks, asks), (signs, wants))) => {
+                authd.send(ToAuthd::AddWorker(id), vec![checks, signs]);
+                worker.child.send(ToWorker::Authd, vec![asks, wants]);
             }
             Err(e) => worker.child.kill(&format!("no link to authd: socketpair: {e}")),
         }
@@ -95,7 +103,8 @@ impl Monitor {
     pub fn start_broker(&mut self, account: UserName, settings: (User, Blob<SETTINGS>)) -> io::Result<BrokerId> {
         let user = &settings.0;
         let id = BrokerId(self.new_id());
-        let mut child = BrokerChild::start(&self.programs.broker, format!("broker {account}"), &self.epoll, id.0, "")?;
+        let mut child =
+            BrokerChild::start(self.program("caisson-broker"), format!("broker {account}"), &self.epoll, id.0, "")?;
         let start = BrokerStart {
             build: Build::THIS,
             confine: self.confine(user.ids.as_ref()),

@@ -13,11 +13,11 @@ use std::path::Path;
 use ipc::link::Confine;
 use ipc::link::monitor_config::{Account, Config, ConfigStart, FromConfig, Loaded, ToConfig, User};
 use ipc::types::{Blob, Build, Ids, UserName};
-use ipc::{Breach, Received, table};
+use ipc::{Received, table};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
-use crate::{monitor::Monitor, spawn, spawn::Child, table::of_config};
+use crate::{monitor::Monitor, spawn::Child, table::of_config};
 
 /// Longest file, in bytes.
 const LONGEST: u64 = 32 << 20;
@@ -46,9 +46,8 @@ pub(crate) struct Fresh {
 /// Starts caisson-config on the file; events of its link carry `id`.
 pub(crate) fn start(m: &Monitor, id: u32) -> Result<ConfigChild, String> {
     let file = open(&m.file, "-f")?;
-    let program = spawn::find("caisson-config", None, "../libexec/caisson")?;
-    let child = ConfigChild::start(&program, "config".to_owned(), &m.epoll, id, "");
-    let mut child = child.map_err(|e| format!("{}: {e}", program.display()))?;
+    let child = ConfigChild::start(("caisson-config", None), "config".to_owned(), &m.epoll, id, "");
+    let mut child = child.map_err(|e| format!("caisson-config: {e}"))?;
     let ids = geteuid().is_root().then(|| Ids { uid: NOBODY, gid: NOBODY, groups: Vec::new() });
     // Whether `sandbox` is "best-effort" is not known before it has been read. What is missing here, the others miss too.
     let confine = Confine { ids, best_effort: true };
@@ -59,33 +58,20 @@ pub(crate) fn start(m: &Monitor, id: u32) -> Result<ConfigChild, String> {
 
 /// Takes what it has said; `None`: it is not done.
 pub(crate) fn hear(child: &mut ConfigChild) -> Option<Outcome> {
-    while let Some(received) = child.recv() {
-        match judge(child, received) {
-            Ok(None) => {}
-            Ok(Some(outcome)) => return Some(outcome),
-            Err(breach) => child.kill(&breach.to_string()),
-        }
+    let Received { record, fds } = child.recv()?;
+    if let Err(breach) = of_config(&record).permit(child.ready, false) {
+        child.kill(&breach.to_string());
+        return None;
     }
-    None
-}
-
-fn judge(child: &mut ConfigChild, Received { record, fds }: Received<FromConfig>) -> Result<Option<Outcome>, Breach> {
-    of_config(&record).permit(child.ready, false)?;
     match record {
-        FromConfig::UsersFile(path) => match open(&path, "users_file") {
-            Ok(file) => {
-                child.ready = true;
-                child.send(ToConfig::Users, vec![file]);
-            }
-            Err(why) => return Ok(Some(Err(why))),
-        },
-        FromConfig::Done(loaded) => return Ok(Some(take(*loaded, fds))),
-        FromConfig::Refused(why) => {
-            let line = String::from_utf8_lossy(why.as_bytes()).replace(char::is_control, " ");
-            return Ok(Some(Err(line)));
+        FromConfig::UsersFile(path) => {
+            child.ready = true;
+            let opened = open(&path, "users_file").map(|file| child.send(ToConfig::Users, vec![file]));
+            opened.err().map(Err)
         }
+        FromConfig::Done(loaded) => Some(take(*loaded, fds)),
+        FromConfig::Refused(why) => Some(Err(String::from_utf8_lossy(why.as_bytes()).replace(char::is_control, " "))),
     }
-    Ok(None)
 }
 
 /// Reads the accounts, and checks all.
@@ -117,7 +103,7 @@ fn check(config: &Config, users: &Users) -> Result<(), &'static str> {
 }
 
 /// Opens a file that only root, or whoever runs us, may write; `setting` names it.
-fn open(path: &Path, setting: &str) -> Result<OwnedFd, String> {
+pub(crate) fn open(path: &Path, setting: &str) -> Result<OwnedFd, String> {
     let fail = |why: String| format!("{}: {why} (named by {setting})", path.display());
     // A FIFO would wait for somebody to write to it.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

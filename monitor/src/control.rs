@@ -20,7 +20,7 @@ use rustix::net::{accept_with, bind, connect, listen, socket_with};
 use rustix::process::{Pid, geteuid, getpid};
 
 use crate::monitor::{CONTROL, Monitor};
-use crate::{answer::sessions_of, reload};
+use crate::{answer::grant::sessions_of, reload};
 
 /// Most connections at once; more are closed.
 const CLIENTS: usize = 8;

@@ -10,6 +10,7 @@
 
 mod answer;
 mod args;
+mod certificates;
 mod children;
 mod config;
 mod control;
@@ -27,7 +28,6 @@ mod timer;
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{self, ExitCode};
 
 use args::Command;
@@ -39,7 +39,7 @@ pub fn run() -> ExitCode {
             print!("{text}");
             Ok(())
         }
-        Command::Daemon { file, check, report } => daemon(&file, check, report),
+        Command::Daemon { file, check, report } => start::run(file, check, report),
         Command::Serve(words) => Err(quick_start(words)),
     });
     match done {
@@ -51,18 +51,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn daemon(file: &Path, check: bool, report: bool) -> Result<(), String> {
-    // A reload comes after the change to the root directory.
-    let file = std::path::absolute(file).map_err(|e| format!("{}: {e} (named by -f)", file.display()))?;
-    start::run(file, check, report)
-}
-
 /// Becomes `caissonctl serve`, which becomes caissond again; returns only to say why not.
 fn quick_start(words: Vec<OsString>) -> String {
-    match spawn::find("caissonctl", None, "../bin") {
-        Ok(program) => {
-            format!("{}: {}", program.display(), process::Command::new(&program).arg("serve").args(words).exec())
-        }
-        Err(why) => why,
-    }
+    let run = |program| process::Command::new(program).arg("serve").args(words).exec();
+    spawn::find("caissonctl", None, "../bin").map_or_else(|why| why, |program| format!("caissonctl: {}", run(program)))
 }

@@ -7,17 +7,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
-use ipc::link::log::{Event, Level, LogRecord};
+use ipc::link::log::{Event, Gate, Level, LogRecord};
 use ipc::types::Blob;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Longest line in bytes; a pipe takes up to PIPE_BUF (4096) whole or not at all.
 const LONGEST: usize = 4000;
-
-/// Lines one process may write within a second.
-const A_SECOND: u32 = 10_000;
 
 /// Where lines go.
 #[derive(Debug, Default)]
@@ -31,29 +28,6 @@ pub(crate) struct Log {
     early: Vec<String>,
     priorities: bool,
     lost: u64,
-}
-
-/// One process's share of the log.
-#[derive(Debug, Default)]
-pub(crate) struct Gate {
-    began: Option<Instant>,
-    lines: u32,
-    dropped: u32,
-}
-
-impl Gate {
-    /// Whether another line may pass at `now`; the second value is how many were dropped in the time before.
-    fn pass(&mut self, now: Instant) -> (bool, u32) {
-        let mut told = 0;
-        if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
-            told = self.dropped;
-            *self = Gate { began: Some(now), lines: 0, dropped: 0 };
-        }
-        self.lines += 1;
-        let passes = self.lines <= A_SECOND;
-        self.dropped += u32::from(!passes);
-        (passes, told)
-    }
 }
 
 impl Log {
@@ -134,6 +108,8 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use ipc::types::SessionId;
 
     use super::*;
@@ -165,14 +141,5 @@ mod tests {
     #[test]
     fn the_longest_text_still_fits_a_pipe_in_one_piece() {
         assert!(line(&[0xff; 1536], true).len() < 4096 - 64);
-    }
-
-    #[test]
-    fn a_flood_is_dropped_and_counted() {
-        let mut gate = Gate::default();
-        let now = Instant::now();
-        let passed = (0..A_SECOND + 5).filter(|_| gate.pass(now).0).count();
-        assert_eq!(passed, A_SECOND as usize);
-        assert_eq!(gate.pass(now + Duration::from_secs(1)), (true, 5));
     }
 }

@@ -19,12 +19,12 @@ use nix::sys::signalfd::SignalFd;
 use rustix::net::{Shutdown, shutdown};
 use rustix::{event::Timespec, event::epoll, io::Errno, process::Signal};
 
-use crate::config::Users;
 use crate::listen::Listening;
-use crate::spawn::{Child, Programs};
+use crate::spawn::Child;
 use crate::table::{self, Sessions};
 use crate::timer::{Alarm, Timers};
 use crate::{answer, control, control::Control, ledger::Ledger, log::Log, reap, reload, reload::Reloads};
+use crate::{certificates, certificates::Asked, config::Users};
 
 /// What epoll calls the signals, the control socket and authd; everybody else has a number of [`Monitor::new_id`].
 pub(crate) const SIGNALS: u32 = 0;
@@ -88,7 +88,7 @@ pub(crate) struct Monitor {
     /// The configuration file.
     pub file: PathBuf,
     pub reloads: Reloads,
-    pub programs: Programs,
+    pub asked: Asked,
     pub listeners: Vec<Listening>,
     pub ledger: Ledger,
     pub control: Option<Control>,
@@ -157,7 +157,7 @@ impl Monitor {
     fn ring(&mut self, alarm: Alarm) {
         match alarm {
             Alarm::Respawn(slot) => self.respawn(slot),
-            Alarm::BrokerIdle(id) => answer::retire_idle_broker(self, id),
+            Alarm::BrokerIdle(id) => answer::session_ended::retire_idle_broker(self, id),
             Alarm::BrokerLate(id) => {
                 let late = self.brokers.get_mut(&id).filter(|b| b.stopping || !b.child.ready);
                 late.into_iter().for_each(|broker| broker.child.kill("did not start or stop in time"));
@@ -166,6 +166,7 @@ impl Monitor {
             Alarm::StartOver => {
                 self.failure.get_or_insert_with(|| "not every process was ready in time".to_owned());
             }
+            Alarm::Look => certificates::look(self),
             Alarm::StopOver => reap::kill_everybody(self, "did not stop in time"),
             Alarm::DieOver => {
                 self.log.own(Level::Error, Event::Process, "left behind what SIGKILL does not end (ps: state D)");
@@ -212,7 +213,8 @@ impl Monitor {
             FromAuthd::Ready(ready) => authd.is_ready(&ready, &mut self.log),
             FromAuthd::CannotStart(last) => authd.kill(&last.why.to_string()),
             FromAuthd::Log(record) => self.log.child(&authd.name, &mut authd.gate, &record),
-            FromAuthd::Grant(grant) => answer::answer_grant(self, grant),
+            FromAuthd::Grant(grant) => answer::grant::answer_grant(self, grant),
+            FromAuthd::Certificates(place, why) => certificates::judged(self, place, &why),
             FromAuthd::WorkerBreach(worker) => self.end_worker(worker, "broke the contract of its link to authd"),
         }
         Ok(())
@@ -231,9 +233,9 @@ impl Monitor {
             FromWorker::CannotStart(last) => child.kill(&last.why.to_string()),
             FromWorker::Log(record) => self.log.child(&child.name, &mut child.gate, &record),
             FromWorker::Lines(v) => v.iter().for_each(|record| self.log.child(&child.name, &mut child.gate, record)),
-            FromWorker::PassivePool(ask) => answer::answer_passive_pool(self, id, ask)?,
-            FromWorker::ConnectBack(ask) => answer::answer_connect_back(self, id, ask, &received.fds),
-            FromWorker::SessionEnded(session) => answer::answer_session_ended(self, id, session),
+            FromWorker::PassivePool(ask) => answer::passive_sockets::answer_passive_pool(self, id, ask)?,
+            FromWorker::ConnectBack(ask) => answer::connect_back::answer_connect_back(self, id, ask, &received.fds),
+            FromWorker::SessionEnded(session) => answer::session_ended::answer_session_ended(self, id, session),
         }
         Ok(())
     }
@@ -244,7 +246,7 @@ impl Monitor {
         match record {
             FromBroker::Ready(ready) => {
                 broker.child.is_ready(&ready, &mut self.log);
-                answer::grant_waiting(self, id);
+                answer::grant::grant_waiting(self, id);
             }
             FromBroker::CannotStart(last) => broker.child.kill(&last.why.to_string()),
             FromBroker::Log(record) => self.log.child(&broker.child.name, &mut broker.child.gate, &record),

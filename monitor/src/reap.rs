@@ -46,7 +46,7 @@ fn worker_died(m: &mut Monitor, id: WorkerId, status: WaitStatus) {
     let Some(mut worker) = m.workers.remove(&id) else { return };
     m.authd.iter_mut().for_each(|authd| authd.send(ToAuthd::DropWorker(id), Vec::new()));
     for broker in worker.sessions.brokers() {
-        answer::release(m, id, broker, worker.links.contains(&broker));
+        answer::session_ended::release(m, id, broker, worker.links.contains(&broker));
     }
     if let Err(e) = m.ledger.clear(worker.slot) {
         m.log.own(Level::Error, Event::Fault, format!("fallocate: {e}; max_sessions counts its dead connections"));

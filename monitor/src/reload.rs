@@ -15,7 +15,7 @@ use rustix::process::WaitStatus;
 use crate::config::{self, ConfigChild, Fresh, Outcome};
 use crate::listen::{self, Listening};
 use crate::monitor::{Monitor, Stage};
-use crate::{children, control, reap, timer::Alarm};
+use crate::{certificates, children, control, reap, timer::Alarm};
 
 /// How long caisson-config may take.
 const READING: Duration = Duration::from_secs(10);
@@ -65,7 +65,7 @@ pub(crate) fn ask(m: &mut Monitor, client: Option<u32>) {
 
 /// Reads for those who asked meanwhile. Once the start has what it waited for, they wait until everybody is ready.
 pub(crate) fn next(m: &mut Monitor) {
-    if m.reloads.reading.is_some() || (m.stage == Stage::Starting && m.hashes.is_some()) {
+    if m.reloads.reading.is_some() || m.asked.is_some() || (m.stage == Stage::Starting && m.hashes.is_some()) {
         return;
     }
     let Some(clients) = m.reloads.again.take() else { return };
@@ -75,7 +75,7 @@ pub(crate) fn next(m: &mut Monitor) {
             m.reloads.reading = Some(Reading { id, child, outcome: None, clients });
             m.timers.set(READING, Alarm::ReadingLate(id));
         }
-        Err(why) => finish(m, &clients, Err(why)),
+        Err(why) => finish(m, clients, Err(why)),
     }
 }
 
@@ -98,15 +98,19 @@ pub(crate) fn died(m: &mut Monitor, status: WaitStatus) {
     let outcome = reading.outcome.unwrap_or_else(|| {
         Err(format!("caisson-config did not finish: {}", reap::obituary(&mut reading.child, status, 0)))
     });
-    finish(m, &reading.clients, outcome);
+    finish(m, reading.clients, outcome);
 }
 
-fn finish(m: &mut Monitor, clients: &[u32], outcome: Outcome) {
-    let done = match m.stage {
-        Stage::Starting => return m.reloads.first = Some(outcome),
-        Stage::Stopping => Err("stopping".to_owned()),
-        Stage::Serving => outcome.and_then(|fresh| swap(m, fresh)),
-    };
+fn finish(m: &mut Monitor, clients: Vec<u32>, outcome: Outcome) {
+    match (m.stage, outcome) {
+        (Stage::Starting, outcome) => m.reloads.first = Some(outcome),
+        (Stage::Serving, Ok(fresh)) => certificates::ask(m, Some(fresh), clients),
+        (_, outcome) => tell(m, &clients, outcome.and(Err("stopping".to_owned()))),
+    }
+}
+
+/// Tells those who wait for a reload what it came to.
+pub(crate) fn tell(m: &mut Monitor, clients: &[u32], done: Result<(), String>) {
     match &done {
         Ok(()) => m.log.own(Level::Info, Event::Process, "reloaded"),
         Err(why) => m.log.own(Level::Error, Event::Process, format!("reload refused, nothing changed: {why}")),

@@ -10,29 +10,18 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, Command, Stdio};
 use std::{rc::Rc, time::Instant};
 
-use ipc::link::Ready;
+use ipc::link::{Ready, log::Gate};
 use ipc::peer::{CLOSED, Peer};
 use ipc::{Channel, Received, Record};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::log::{Gate, Log};
+use crate::log::Log;
 
-/// The programs of the children that stay, found once at start.
-#[derive(Debug, Default)]
-pub(crate) struct Programs {
-    pub authd: PathBuf,
-    pub worker: PathBuf,
-    pub broker: PathBuf,
-}
-
-impl Programs {
-    /// Looks in `dir` if it is given; else beside caissond, then in ../libexec/caisson from there.
-    pub fn find(dir: Option<&Path>) -> Result<Programs, String> {
-        let find = |name: &str| find(name, dir, "../libexec/caisson");
-        Ok(Programs { authd: find("caisson-authd")?, worker: find("caisson-worker")?, broker: find("caisson-broker")? })
-    }
-}
+/// A program of a child, and where it is looked for.
+pub(crate) type From<'a> = (&'a str, Option<&'a Path>);
+/// Where programs of children are that are not beside caissond.
+pub(crate) const LIBEXEC: &str = "../libexec/caisson";
 
 /// Finds a program in `dir`; without it, beside caissond or in `other` from there. The error names program and remedy.
 pub(crate) fn find(name: &str, dir: Option<&Path>, other: &str) -> Result<PathBuf, String> {
@@ -61,11 +50,11 @@ pub(crate) struct Child<Out, In> {
 }
 
 impl<Out: Record, In: Record> Child<Out, In> {
-    /// Starts `program`; events of its link carry `id`. Its environment is `tunables` of its C library alone.
-    pub fn start(program: &Path, name: String, epoll: &Rc<OwnedFd>, id: u32, tunables: &str) -> io::Result<Self> {
+    /// Starts a program; events of its link carry `id`. Its environment is `tunables` of its C library alone.
+    pub fn start(from: From, name: String, epoll: &Rc<OwnedFd>, id: u32, tunables: &str) -> io::Result<Self> {
         let (channel, theirs) = Channel::pair()?;
         let peer = Peer::new(channel, epoll, id)?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(find(from.0, from.1, LIBEXEC).map_err(io::Error::other)?);
         command.env_clear().env("GLIBC_TUNABLES", tunables).stdin(theirs).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let stderr = child.stderr.take();
@@ -117,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_named_with_the_setting() {
-        let error = Programs::find(Some(Path::new("/nonexistent"))).unwrap_err();
+        let error = find("caisson-authd", Some(Path::new("/nonexistent")), LIBEXEC).unwrap_err();
         assert!(error.contains("program_dir") && error.contains("caisson-authd") && error.contains("/nonexistent"));
     }
 }

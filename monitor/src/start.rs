@@ -16,11 +16,10 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
-use sandbox::{Confined, Enforcement};
 
 use crate::monitor::{AUTHD, Monitor, SIGNALS, Stage};
 use crate::timer::{Alarm, Timers};
-use crate::{config::Users, control::Control, log::Log, notify, reap, reload, reload::Reloads, spawn::Programs};
+use crate::{certificates, config::Users, control::Control, log::Log, notify, reap, reload, reload::Reloads, spawn};
 
 /// How long all processes together may take to be ready.
 const START: Duration = Duration::from_secs(15);
@@ -50,6 +49,7 @@ pub(crate) fn run(file: PathBuf, check: bool, report: bool) -> Result<(), String
     m.log.begin();
     m.log.own(Level::Info, Event::Process, "ready");
     reload::next(&mut m);
+    certificates::look(&mut m);
     notify::send("READY=1");
     while m.stage != Stage::Stopping || !reap::nobody_left(&m) {
         m.turn();
@@ -72,7 +72,7 @@ fn prepare(file: PathBuf) -> Result<Monitor, String> {
         hashes: None,
         file,
         reloads: Reloads::default(),
-        programs: Programs::default(),
+        asked: None,
         listeners: Vec::new(),
         ledger: Default::default(),
         control: None,
@@ -101,7 +101,9 @@ fn configure(m: &mut Monitor, check: bool) -> Result<(), String> {
         return Ok(());
     }
     let fixed = fresh.config.fixed.clone();
-    m.programs = Programs::find(fixed.program_dir.as_deref())?;
+    for name in ["caisson-authd", "caisson-worker", "caisson-broker"] {
+        spawn::find(name, fixed.program_dir.as_deref(), spawn::LIBEXEC)?;
+    }
     m.deaths = vec![0; fixed.workers as usize + 1];
     m.ledger.make(&fresh.config).map_err(|e| format!("memfd_create or /proc/self/fd: {e}; mount /proc"))?;
     reload::swap(m, fresh)?;
@@ -112,17 +114,20 @@ fn configure(m: &mut Monitor, check: bool) -> Result<(), String> {
 /// Starts authd and the workers, confines the monitor, and waits until everybody is ready.
 fn start(m: &mut Monitor) -> Result<(), String> {
     std::env::set_current_dir("/").map_err(|e| format!("chdir /: {e}"))?;
-    m.start_authd().map_err(|e| format!("{}: {e}", m.programs.authd.display()))?;
+    m.start_authd().map_err(|e| format!("caisson-authd: {e}"))?;
     for slot in 1..=m.config.fixed.workers as usize {
-        m.start_worker(slot).map_err(|e| format!("{}: {e}", m.programs.worker.display()))?;
+        m.start_worker(slot).map_err(|e| format!("caisson-worker: {e}"))?;
     }
     m.timers.set(START, Alarm::StartOver);
-    let enforcement = if m.config.fixed.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
-    let report = sandbox::confine_monitor(enforcement).and_then(Confined::seal).map_err(|e| e.to_string())?;
-    report.weaker.iter().for_each(|weaker| m.log.note_weaker(weaker));
+    match sandbox::confine_monitor() {
+        Err(sandbox::Error::Unenforced { what, why }) if m.config.fixed.best_effort => {
+            m.log.note_weaker(&format!("{what} not enforced: {why}"));
+        }
+        confined => confined.map_err(|e| e.to_string())?,
+    }
     while m.failure.is_none() && m.stage == Stage::Starting {
         let ready = m.authd.as_ref().is_some_and(|authd| authd.ready) && m.workers.values().all(|w| w.child.ready);
-        if ready {
+        if ready && m.asked.is_none() {
             return Ok(());
         }
         m.turn();
@@ -146,9 +151,6 @@ fn events() -> io::Result<(Rc<OwnedFd>, SignalFd)> {
 /// As many descriptors as we may have, for workers inherit the limit.
 fn raise_descriptors() {
     let most = getrlimit(Resource::Nofile).maximum;
-    for limit in [most.map(|most| most.max(DESCRIPTORS)), most] {
-        if setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit }).is_ok() {
-            break;
-        }
-    }
+    let raise = |limit| setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit });
+    let _ = raise(most.map(|most| most.max(DESCRIPTORS))).or_else(|_| raise(most));
 }

@@ -31,8 +31,7 @@ pub(crate) struct Row(pub Phase, pub &'static str);
 #[rustfmt::skip]
 pub(crate) fn of_worker(record: &FromWorker) -> Row {
     match record { //                  phase     rule                                  how often, and answered in
-        FromWorker::Ready(_) =>        Row(Starting, "Ready comes first"),             // once; monitor.rs
-        FromWorker::CannotStart(_) =>  Row(Starting, "CannotStart comes first"),       // once; monitor.rs
+        FromWorker::Ready(_) | FromWorker::CannotStart(_) => Row(Starting, "the first word comes once"), // once; monitor.rs
         FromWorker::Log(_) | FromWorker::Lines(_) => Row(Any, "Log"),                  // freely, a flood is dropped; log.rs
         FromWorker::PassivePool(_) =>  Row(Serving,  "PassivePool follows Ready"),     // while answers are read; answer/passive_sockets.rs
         FromWorker::ConnectBack(_) =>  Row(Vouched,  "ConnectBack is for a vouched session of its own"), // while answers are read; answer/connect_back.rs
@@ -43,19 +42,18 @@ pub(crate) fn of_worker(record: &FromWorker) -> Row {
 #[rustfmt::skip]
 pub(crate) fn of_authd(record: &FromAuthd) -> Row {
     match record {
-        FromAuthd::Ready(_) =>         Row(Starting, "Ready comes first"),             // once; monitor.rs
-        FromAuthd::CannotStart(_) =>   Row(Starting, "CannotStart comes first"),       // once; monitor.rs
+        FromAuthd::Ready(_) | FromAuthd::CannotStart(_) => Row(Starting, "the first word comes once"), // once; monitor.rs
         FromAuthd::Log(_) =>           Row(Any,      "Log"),                           // freely, a flood is dropped; log.rs
         FromAuthd::Grant(_) =>         Row(Serving,  "Grant follows Ready"),           // once a session; answer/grant.rs
         FromAuthd::WorkerBreach(_) =>  Row(Serving,  "WorkerBreach follows Ready"),    // freely; monitor.rs
+        FromAuthd::Certificates(..) => Row(Serving,  "Certificates follows Ready"),    // once for each that was asked, others are nothing; certificates.rs
     }
 }
 
 #[rustfmt::skip]
 pub(crate) fn of_broker(record: &FromBroker) -> Row {
     match record {
-        FromBroker::Ready(_) =>        Row(Starting, "Ready comes first"),             // once; answer/grant.rs
-        FromBroker::CannotStart(_) =>  Row(Starting, "CannotStart comes first"),       // once; monitor.rs
+        FromBroker::Ready(_) | FromBroker::CannotStart(_) => Row(Starting, "the first word comes once"), // once; monitor.rs
         FromBroker::Log(_) =>          Row(Any,      "Log"),                           // freely, a flood is dropped; log.rs
         FromBroker::WorkerBreach(_) => Row(Serving,  "WorkerBreach follows Ready"),    // freely; monitor.rs
     }
@@ -188,7 +186,7 @@ mod tests {
     use ipc::link::log::{Event, Level, LogRecord};
     use ipc::link::monitor_worker::{ConnectBack, PassivePool};
     use ipc::link::{CannotStart, Ready, monitor_authd::Grant};
-    use ipc::types::{Blob, ListenerId, Port, UserName, WorkerId};
+    use ipc::types::{Blob, ListenerId, UserName, WorkerId};
 
     use super::*;
 
@@ -196,7 +194,7 @@ mod tests {
     const BOB: BrokerId = BrokerId(2);
 
     fn requests() -> Vec<FromWorker> {
-        let (session, port) = (SessionId(1), Port::new(2000).unwrap());
+        let (session, port) = (SessionId(1), 2000);
         vec![
             FromWorker::PassivePool(PassivePool { listener: ListenerId(1), wanted: 1 }),
             FromWorker::ConnectBack(ConnectBack { session, port }),

@@ -1,7 +1,6 @@
 //! Time: what is to be done later, the next thing first. There is one place that waits for it: monitor.rs.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use ipc::types::BrokerId;
@@ -17,6 +16,8 @@ pub(crate) enum Alarm {
     BrokerIdle(BrokerId),
     /// The reading with this number had its time.
     ReadingLate(u32),
+    /// Files of certificates may have changed.
+    Look,
     /// Everybody had time to start.
     StartOver,
     /// Everybody had time to stop.
@@ -27,23 +28,23 @@ pub(crate) enum Alarm {
 
 /// Alarms.
 #[derive(Debug, Default)]
-pub(crate) struct Timers(BinaryHeap<Reverse<(Instant, Alarm)>>);
+pub(crate) struct Timers(BTreeSet<(Instant, Alarm)>);
 
 impl Timers {
     /// Rings after `delay`.
     pub fn set(&mut self, delay: Duration, alarm: Alarm) {
-        self.0.push(Reverse((Instant::now() + delay, alarm)));
+        self.0.insert((Instant::now() + delay, alarm));
     }
 
     /// How long until the next one; `None` if there is none.
     pub fn next(&self) -> Option<Duration> {
-        self.0.peek().map(|Reverse((when, _))| when.saturating_duration_since(Instant::now()))
+        self.0.first().map(|(when, _)| when.saturating_duration_since(Instant::now()))
     }
 
     /// Takes one whose time has come.
     pub fn due(&mut self) -> Option<Alarm> {
-        self.0.peek().filter(|Reverse((when, _))| *when <= Instant::now())?;
-        self.0.pop().map(|Reverse((_, alarm))| alarm)
+        self.0.first().filter(|(when, _)| *when <= Instant::now())?;
+        self.0.pop_first().map(|(_, alarm)| alarm)
     }
 }
 

@@ -22,19 +22,18 @@ pub enum Error {
     },
     /// The caller's order makes no sense.
     Refused(&'static str),
-    /// Descriptor 0 is not a link to a parent process.
-    NotALink(&'static str),
     /// Claimed to be in force, looked at afterwards, and is not.
     Broken(&'static str),
 }
 
 impl Error {
-    pub(crate) fn unenforced(what: &'static str, why: impl fmt::Display) -> Self {
+    /// The kernel cannot enforce a part; why, in its words.
+    pub fn unenforced(what: &'static str, why: impl fmt::Display) -> Self {
         Error::Unenforced { what, why: why.to_string() }
     }
 
     /// For `map_err`: a failed call that has to work.
-    pub(crate) fn fault<E: Into<io::Error>>(call: &'static str) -> impl FnOnce(E) -> Self {
+    pub fn fault<E: Into<io::Error>>(call: &'static str) -> impl FnOnce(E) -> Self {
         move |e| Error::Fault { call, errno: e.into() }
     }
 }
@@ -48,20 +47,9 @@ impl fmt::Display for Error {
                 "sandbox: {what} cannot be enforced here ({why}); to start without it, set sandbox = \"best-effort\" in caisson.toml(5)"
             ),
             Error::Refused(why) => write!(f, "sandbox: {why}"),
-            Error::NotALink(why) => write!(
-                f,
-                "descriptor 0 is not a link to caissond ({why}); this program is started by caissond, not by hand"
-            ),
             Error::Broken(what) => write!(f, "sandbox: {what} is not in force although the kernel accepted it"),
         }
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Fault { errno, .. } => Some(errno),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for Error {}

@@ -1,138 +1,30 @@
-//! What each of Caisson's processes may do, and the only place that enforces it.
-//!
-//! Each process climbs the same ladder, and there is no way back up:
-//! [`take_link`] → [`confine`] (single-threaded) → make the helper threads → [`Confined::seal`] → loop.
-//! The monitor has no link and starts at [`confine_monitor`].
-//!
-//! After the seal a child has no call that opens, makes or starts anything (a broker: nothing but openat2 and its kin). What std and
-//! libraries do unasked counts: `thread::spawn`, `available_parallelism`, `File::metadata` and `read_to_end` (statx), `TcpStream::connect`,
-//! a panic under `RUST_BACKTRACE` and `shutdown(2)` for anything but sending end a worker with `SIGSYS`.
+//! What caissond may do, the only place that enforces it, and what its children's sandbox is made of as well.
 //!
 //! Imports no crate of ours. Reads from: its caller only. Trusts: the kernel.
-//! What a role may call is data, in `policy/`; `seccomp`, `landlock`, `creds`, `ids` and `mounts` bring it into force, and each
-//! checks afterwards that it holds. What only children do is in `child` and the modules below it, which root never enters. Not here: who starts whom (monitor/src/spawn.rs), paths (monitor/broker/src/resolve.rs).
+//! What the monitor may call is data, in `policy/`; `seccomp` and `creds` bring it into force, and each checks afterwards that it
+//! holds. All of it runs as root, and is counted by monitor/tests/tcb.rs.
+//! Not here: how children confine themselves, and what each of them may do (sandbox/child); who starts whom (monitor/src/spawn.rs).
 
-#[cfg(feature = "selftest")]
-mod attempts;
-mod child;
-mod creds;
-mod descriptors;
+pub mod creds;
 mod error;
-mod ids;
-mod landlock;
-mod link;
-mod mounts;
 pub mod policy;
-mod require;
 mod seccomp;
-mod trim;
-mod unsent;
 
-#[cfg(feature = "selftest")]
-pub use attempts::{Alone, Attempt, Expected, Held, attempts};
-pub use child::{Confinement, Ids, Rights, Root, confine};
 pub use error::Error;
-pub use link::take_link;
-pub use trim::give_back_pages;
-pub use unsent::unsent;
+pub use seccomp::seal;
 
-/// Which of Caisson's processes this is; it decides everything a process may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// `caissond`: root, few capabilities.
-    Monitor,
-    /// `caisson-authd`: passwords and keys, no files, no network.
-    Authd,
-    /// `caisson-worker` for FTP: clients, and descriptors it was handed.
-    WorkerFtp,
-    /// `caisson-worker` for SFTP.
-    WorkerSsh,
-    /// `caisson-broker`: one account's directory, no network.
-    Broker,
-    /// `caisson-config`: the configuration, names of users and groups; changes nothing.
-    Config,
-}
-
-impl Role {
-    /// Every role, in the order of design §1.
-    pub const ALL: [Role; 6] =
-        [Role::Monitor, Role::Authd, Role::WorkerFtp, Role::WorkerSsh, Role::Broker, Role::Config];
-
-    /// The role's name in logs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Role::Monitor => "monitor",
-            Role::Authd => "authd",
-            Role::WorkerFtp => "worker-ftp",
-            Role::WorkerSsh => "worker-ssh",
-            Role::Broker => "broker",
-            Role::Config => "config",
-        }
-    }
-}
-
-/// What happens when the kernel cannot enforce a part of the sandbox: `sandbox` in caisson.toml(5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enforcement {
-    /// The process does not start.
-    Required,
-    /// It starts, and [`Report::weaker`] names the part.
-    BestEffort,
-}
-
-/// What holds less than designed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// One sentence for each thing that could not be enforced; empty when all holds.
-    pub weaker: Vec<String>,
-}
-
-impl Report {
-    /// Takes note of a failed step under `best-effort`, or turns it into the error that stops the start.
-    fn settle(&mut self, enforcement: Enforcement, step: Result<(), Error>) -> Result<(), Error> {
-        match step {
-            Err(Error::Unenforced { what, why }) if enforcement == Enforcement::BestEffort => {
-                self.weaker.push(format!("{what} not enforced: {why}"));
-                Ok(())
-            }
-            other => other,
-        }
-    }
-}
-
-/// A process that is confined, but may still make threads; [`Confined::seal`] closes it.
-#[derive(Debug)]
-#[must_use = "a process that is not sealed has no seccomp filter"]
-pub struct Confined {
-    role: Role,
-    enforcement: Enforcement,
-    report: Report,
-}
-
-/// Confines the monitor: it stays root with few capabilities, and sees that its children can be confined.
+/// Confines the monitor for good: it stays root with few capabilities, under its seccomp filter. It must have one thread, for
+/// capabilities belong to threads.
+///
+/// It has no Landlock domain. Descendants share their ancestors' domains: one that handles file access forbids them every mount,
+/// and *any* domain, even of scopes alone, denies `LANDLOCK_ACCESS_FS_REFER`, so no broker could rename into another directory
+/// (landlock(7)). Whether the kernel has Landlock, the first children find out.
 ///
 /// # Errors
-/// As [`confine`].
-pub fn confine_monitor(enforcement: Enforcement) -> Result<Confined, Error> {
-    let mut report = Report::default();
-    creds::begin()?;
-    creds::narrow(Role::Monitor)?;
-    creds::drop_capabilities(Role::Monitor)?;
-    report.settle(enforcement, require::landlock())?;
-    Ok(Confined { role: Role::Monitor, enforcement, report })
-}
-
-impl Confined {
-    /// Puts every thread of the process under the role's seccomp filter: a call that is not on the list kills the process.
-    ///
-    /// The last step before the loop; [`policy::calls`] lists what is left.
-    ///
-    /// # Errors
-    /// [`Error::Unenforced`] if the kernel has no seccomp filters (under [`Enforcement::Required`]) or a thread cannot be synchronised.
-    pub fn seal(mut self) -> Result<Report, Error> {
-        let sealed = seccomp::install(self.role);
-        self.report.settle(self.enforcement, sealed)?;
-        Ok(self.report)
-    }
+/// [`Error::Unenforced`] if the kernel has no seccomp filters, and all but that is in force; [`Error::Fault`] if a call fails,
+/// [`Error::Broken`] if something claims to be in force and is not.
+pub fn confine_monitor() -> Result<(), Error> {
+    creds::narrow(creds::MONITOR_KEEPS)?;
+    creds::drop_capabilities(creds::MONITOR_KEEPS)?;
+    seal(&policy::monitor())
 }

@@ -3,25 +3,24 @@
 //! A call that is on no row kills the process at once (`SIGSYS`); so does a call of another architecture.
 //! Not here: which calls (policy/).
 
-use std::collections::BTreeMap;
-
 use rustix::thread::SecureComputingMode;
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
 };
 
-use crate::policy::{self, Cond, Row, Test};
-use crate::{Error, Role};
+use crate::Error;
+use crate::policy::{Cond, Policy, Row, Test};
 
 const WHAT: &str = "the seccomp filter";
 
-/// What a filter allows: by number, any of the rules; none: any arguments.
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
-
-/// Installs the role's filter on all threads.
-pub(crate) fn install(role: Role) -> Result<(), Error> {
-    let program = compile(role).map_err(|e| Error::unenforced(WHAT, e))?;
+/// Puts every thread of the process under a filter of these rows: a call that is on none kills the process. The last step before
+/// the loop.
+///
+/// # Errors
+/// [`Error::Unenforced`] if the kernel has no seccomp filters or a thread cannot be synchronised.
+pub fn seal(policy: &Policy) -> Result<(), Error> {
+    let program = compile(policy).map_err(|e| Error::unenforced(WHAT, e))?;
     seccompiler::apply_filter_all_threads(&program).map_err(|e| Error::unenforced(WHAT, e))?;
     // PR_GET_SECCOMP answers 2 under a filter that allows it, as all of ours do.
     match rustix::thread::secure_computing_mode() {
@@ -30,38 +29,11 @@ pub(crate) fn install(role: Role) -> Result<(), Error> {
     }
 }
 
-fn compile(role: Role) -> Result<BpfProgram, BackendError> {
+fn compile(policy: &Policy) -> Result<BpfProgram, BackendError> {
     let arch = std::env::consts::ARCH.try_into()?;
-    SeccompFilter::new(rules(role)?, SeccompAction::KillProcess, SeccompAction::Allow, arch)?.try_into()
-}
-
-/// The role's rows; for the monitor, whose filter its children inherit, everybody's rows with its own on top.
-fn rules(role: Role) -> Result<Rules, BackendError> {
-    let mut all = Rules::new();
-    if role == Role::Monitor {
-        for child in Role::ALL.into_iter().filter(|r| *r != Role::Monitor) {
-            for row in policy::calls(child).into_iter().flatten() {
-                join(&mut all, row)?;
-            }
-        }
-    }
-    for row in policy::calls(role).into_iter().flatten() {
-        join(&mut all, row)?;
-    }
-    Ok(all)
-}
-
-/// Adds a row: a call that is on two rows is allowed if either row allows it.
-fn join(all: &mut Rules, row: &Row) -> Result<(), BackendError> {
-    let new = alternatives(row)?;
-    let known = all.get(&row.number).map(Vec::len);
-    let rules = all.entry(row.number).or_default();
-    match known {
-        Some(0) => {}
-        _ if new.is_empty() => rules.clear(),
-        _ => rules.extend(new.into_iter().filter(|r| !rules.contains(r)).collect::<Vec<_>>()),
-    }
-    Ok(())
+    let rows = policy.iter().copied().flatten();
+    let rules = rows.map(|row| Ok((row.number, alternatives(row)?))).collect::<Result<_, BackendError>>()?;
+    SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, arch)?.try_into()
 }
 
 /// The row's conditions as rules of which one must match; conditions within a rule all must.

@@ -50,9 +50,15 @@ impl fmt::Debug for Reply {
     }
 }
 
+/// What a control connection speaks through when that is not the socket itself: TLS.
+pub trait Wire: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Wire for T {}
+
 /// A control connection.
 pub struct Client {
     control: TcpStream,
+    wire: Option<Box<dyn Wire>>,
     /// Received and not yet read.
     waiting: Vec<u8>,
     said: Vec<String>,
@@ -79,7 +85,15 @@ impl Client {
         control.set_read_timeout(Some(LIMIT)).expect("setsockopt");
         control.set_write_timeout(Some(LIMIT)).expect("setsockopt");
         control.set_nodelay(true).expect("setsockopt");
-        Client { control, waiting: Vec::new(), said: Vec::new() }
+        Client { control, wire: None, waiting: Vec::new(), said: Vec::new() }
+    }
+
+    /// Goes on through what `wrap` makes of the socket. Nothing may have come in clear that is not read yet.
+    pub fn over_wire(&mut self, wrap: impl FnOnce(TcpStream) -> Box<dyn Wire>) {
+        if !self.waiting.is_empty() {
+            self.fail("replies in clear are left over");
+        }
+        self.wire = Some(wrap(self.control.try_clone().expect("dup")));
     }
 
     /// USER and PASS, which must end in 230; then TYPE I.
@@ -117,7 +131,8 @@ impl Client {
     /// Sends bytes.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.said.push(format!("> {}", bytes[..bytes.len().min(200)].escape_ascii()));
-        if let Err(cause) = self.control.write_all(bytes) {
+        let stream = self.stream();
+        if let Err(cause) = stream.write_all(bytes).and_then(|()| stream.flush()) {
             self.fail(&format!("cannot send: {cause}"));
         }
     }
@@ -321,9 +336,16 @@ impl Client {
 
     fn fill(&mut self) -> std::io::Result<usize> {
         let mut part = [0; 4096];
-        let count = self.control.read(&mut part)?;
+        let count = self.stream().read(&mut part)?;
         self.waiting.extend_from_slice(&part[..count]);
         Ok(count)
+    }
+
+    fn stream(&mut self) -> &mut dyn Wire {
+        match &mut self.wire {
+            Some(wire) => wire,
+            None => &mut self.control,
+        }
     }
 
     fn code_of(&self, line: &[u8]) -> u16 {

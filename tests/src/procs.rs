@@ -3,12 +3,15 @@
 use std::{
     collections::HashMap,
     fs,
+    io::IoSliceMut,
     net::{IpAddr, SocketAddr},
 };
 
+use memchr::memmem;
 use nix::{
     sys::{
         signal::{Signal, kill},
+        uio::{RemoteIoVec, process_vm_readv},
         wait::{WaitPidFlag, waitpid},
     },
     unistd::Pid,
@@ -73,6 +76,41 @@ impl Process {
     pub fn descriptors(self) -> Vec<String> {
         let entries = fs::read_dir(format!("/proc/{}/fd", self.pid)).into_iter().flatten().flatten();
         entries.filter_map(|e| fs::read_link(e.path()).ok()).map(|t| t.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Where each of these byte strings is in its memory, first places only: all that is mapped and may be read, by
+    /// process_vm_readv(2), as root. The stack must be readable.
+    #[must_use]
+    pub fn places_of(self, needles: &[Vec<u8>]) -> Vec<Option<usize>> {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        let mut found = vec![None; needles.len()];
+        let mut read = 0;
+        for line in maps.lines().filter(|line| line.contains(" r")) {
+            let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+            let bounds = range.and_then(|(from, to)| {
+                Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
+            });
+            let (from, to) = bounds.unwrap_or_else(|| panic!("not a mapping: {line}"));
+            let bytes = self.bytes(from, to - from);
+            read += usize::from(line.ends_with("[stack]") && bytes.iter().any(|&byte| byte != 0));
+            for (needle, place) in needles.iter().zip(&mut found) {
+                *place = place.or_else(|| Some(from + memmem::find(&bytes, needle)?));
+            }
+        }
+        assert!(read == 1 || !self.is_alive(), "the memory of {} cannot be read", self.pid);
+        found
+    }
+
+    /// So many bytes of its memory; zeros for pages that cannot be read, as is the case for the kernel's.
+    fn bytes(self, base: usize, len: usize) -> Vec<u8> {
+        const PAGE: usize = 4096;
+        let (mut bytes, mut done) = (vec![0; len], 0);
+        while done < len {
+            let local = IoSliceMut::new(&mut bytes[done..]);
+            let remote = RemoteIoVec { base: base + done, len: len - done };
+            done += process_vm_readv(Pid::from_raw(self.pid.cast_signed()), &mut [local], &[remote]).unwrap_or(PAGE);
+        }
+        bytes
     }
 
     /// A line of /proc/PID/smaps_rollup in bytes: `Pss`, `Private_Dirty`.

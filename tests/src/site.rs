@@ -8,6 +8,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
+    process::Command,
     sync::atomic::{AtomicU32, Ordering},
 };
 
@@ -22,6 +23,8 @@ pub const ORDINARY_UID: u32 = 61_803;
 
 /// The control port of every daemon; each has an address of its own.
 const PORT: u16 = 18_021;
+/// The port of clients that begin with TLS.
+const IMPLICIT: u16 = 18_990;
 /// The passive range of every daemon.
 const PASSIVE: (u16, u16) = (18_100, 18_499);
 
@@ -32,7 +35,8 @@ pub struct Account {
     pub name: String,
     /// Its password in clear.
     pub password: &'static str,
-    hash: &'static str,
+    /// The hash of that.
+    pub hash: &'static str,
     /// Its uid and gid.
     pub uid: u32,
     /// Its root directory.
@@ -43,6 +47,8 @@ pub struct Account {
     pub locked: bool,
     /// Virtual hosts it belongs to; none is everywhere.
     pub hosts: Vec<&'static str>,
+    /// `certificate_login`, and `certificates`; with "login" it has no password.
+    pub certificates: Option<(&'static str, Vec<String>)>,
 }
 
 /// Passwords with their hashes at the lowest cost that is accepted (19 MiB, 2 passes).
@@ -137,6 +143,7 @@ impl Site {
             permissions,
             locked: false,
             hosts: Vec::new(),
+            certificates: None,
         });
         self.accounts.last_mut().expect("just pushed")
     }
@@ -189,6 +196,36 @@ impl Site {
         self
     }
 
+    /// Gives it a certificate for `localhost` and its own address, by `caissonctl make-certificate`. Clients trust it when
+    /// they are told to trust that very file.
+    pub fn certify(&mut self) -> &mut Self {
+        let mut command = Command::new(self.programs.join("caissonctl"));
+        command.arg("make-certificate").arg(&self.dir).arg("localhost").arg(self.address.ip().to_string());
+        let made = command.output().expect("run caissonctl");
+        assert!(made.status.success(), "{made:?}");
+        self.sections.push(String::from_utf8(made.stdout).expect("a section of caisson.toml"));
+        self
+    }
+
+    /// Lets it listen at another port of its address too, for clients that begin with TLS.
+    pub fn listen_implicitly(&mut self) -> SocketAddr {
+        let address = SocketAddr::new(self.address.ip(), IMPLICIT);
+        self.section("listen", &format!("address = \"{address}\"\ntls = \"implicit\""));
+        address
+    }
+
+    /// Where the certificate of [`Site::certify`] is.
+    #[must_use]
+    pub fn certificate(&self) -> PathBuf {
+        self.dir.join("certificate.pem")
+    }
+
+    /// Where its key is.
+    #[must_use]
+    pub fn key(&self) -> PathBuf {
+        self.dir.join("key.pem")
+    }
+
     /// Where `caisson.toml` is.
     #[must_use]
     pub fn config(&self) -> PathBuf {
@@ -231,8 +268,14 @@ impl Site {
         let mut text = String::new();
         for a in &self.accounts {
             let (name, hash, uid, home) = (&a.name, a.hash, a.uid, a.home.display());
-            let _ = writeln!(text, "[[user]]\nname = \"{name}\"\npassword = \"{hash}\"\nuid = {uid}\ngid = {uid}");
-            let _ = writeln!(text, "home = \"{home}\"");
+            let _ = writeln!(text, "[[user]]\nname = \"{name}\"\nuid = {uid}\ngid = {uid}\nhome = \"{home}\"");
+            let certificate_login = a.certificates.as_ref().map_or("no", |(login, _)| login);
+            if certificate_login != "login" {
+                let _ = writeln!(text, "password = \"{hash}\"");
+            }
+            if let Some((_, list)) = &a.certificates {
+                let _ = writeln!(text, "certificate_login = \"{certificate_login}\"\ncertificates = {list:?}");
+            }
             if let Some(permissions) = &a.permissions {
                 let _ = writeln!(text, "permissions = {permissions:?}");
             }

@@ -8,8 +8,10 @@ mod clients {
     pub mod basic_ftp;
     pub mod curl;
     pub mod ftplib;
+    pub mod java;
     pub mod lftp;
     pub mod ncftp;
+    pub mod openssl;
     pub mod rclone;
     pub mod small;
     pub mod stage;
@@ -21,8 +23,8 @@ mod clients {
 use std::{collections::BTreeSet, fs, path::Path};
 
 use clients::{
-    small::there_and_back,
-    stage::{Client, Stage},
+    small::{on_stage, there_and_back},
+    stage::{Client, Reach, Stage},
 };
 use e2e::{Daemon, Site, root_or_skip, tree};
 
@@ -38,12 +40,12 @@ fn as_ordinary_user(client: &dyn Client) {
 
 #[test]
 fn curl_gets_every_byte_back_from_a_daemon_started_by_root() {
-    as_root(&clients::curl::Curl);
+    as_root(&clients::curl::Curl(&[]));
 }
 
 #[test]
 fn curl_gets_every_byte_back_from_an_ordinary_user_s_daemon() {
-    as_ordinary_user(&clients::curl::Curl);
+    as_ordinary_user(&clients::curl::Curl(&[]));
 }
 
 #[test]
@@ -84,6 +86,82 @@ fn ncftp_gets_every_byte_back() {
 #[test]
 fn tnftp_gets_every_byte_back() {
     there_and_back(&clients::tnftp::Tnftp, 200);
+}
+
+/// Under TLS, where every data connection has to resume the session of its control connection.
+fn under_tls(client: &dyn Client, reach: Reach) {
+    if root_or_skip(client.name()) {
+        Stage::secured(Site::roomy(), reach).play(client);
+    }
+}
+
+#[test]
+fn curl_gets_every_byte_back_under_tls() {
+    curl_under_tls(&[], Reach::Explicit, "if-offered");
+}
+
+#[test]
+fn curl_gets_every_byte_back_under_tls_1_2_and_resumes_every_data_connection() {
+    curl_under_tls(&["--tls-max", "1.2"], Reach::Explicit, "required");
+}
+
+#[test]
+fn curl_gets_every_byte_back_under_tls_from_the_first_byte_on() {
+    curl_under_tls(&[], Reach::Implicit, "if-offered");
+}
+
+#[test]
+fn curl_resumes_downloads_in_a_row_by_tls_1_3() {
+    clients::curl::downloads_in_a_row();
+}
+
+/// A smaller tree: it waits between files. Of TLS 1.3 it has one ticket for uploads in a row (caisson.toml(5),
+/// `data_resumption`).
+fn curl_under_tls(options: &'static [&'static str], reach: Reach, resumption: &str) {
+    if !root_or_skip("curl under TLS") {
+        return;
+    }
+    let curl = clients::curl::Curl(options);
+    let mut site = Site::roomy();
+    site.set("tls_required = \"data\"").set(&format!("data_resumption = \"{resumption}\""));
+    let stage = Stage::under_tls(site, reach);
+    on_stage(&stage, 88, |from| curl.upload(&stage, from), |to| curl.download(&stage, to));
+    stage.go_on(&curl);
+}
+
+#[test]
+fn lftp_gets_every_byte_back_under_tls() {
+    under_tls(&clients::lftp::Lftp, Reach::Explicit);
+}
+
+#[test]
+fn lftp_gets_every_byte_back_under_tls_from_the_first_byte_on() {
+    under_tls(&clients::lftp::Lftp, Reach::Implicit);
+}
+
+#[test]
+fn ftplib_gets_every_byte_back_under_tls_and_resumes_every_data_connection() {
+    under_tls(&clients::ftplib::Ftplib, Reach::Explicit);
+}
+
+#[test]
+fn curl_with_tls_on_the_control_connection_alone_is_served_where_the_policy_allows_it() {
+    clients::curl::control_alone();
+}
+
+#[test]
+fn curl_with_many_connections_at_once_is_served_under_tls_where_nothing_is_resumed() {
+    clients::curl::in_parallel();
+}
+
+#[test]
+fn java_gets_every_byte_back_under_tls_and_resumes_every_data_connection() {
+    clients::java::every_byte();
+}
+
+#[test]
+fn openssl_s_client_shakes_hands_by_both_versions_and_is_answered() {
+    clients::openssl::asks();
 }
 
 /// Some files in a directory of their own, some of which `*.txt` matches; fetched with that pattern.

@@ -13,13 +13,13 @@ use std::{
     os::fd::{BorrowedFd, OwnedFd},
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         monitor_worker::{ConnectBack, FromWorker, PassivePool},
         worker_authd::{Check, ToAuthd},
         worker_broker::{Answer, Ask, Done, Op},
     },
-    types::{BrokerId, HostName, ListenerId, Port, Secret, SessionId, UserName},
+    types::{BrokerId, ListenerId, Port, SessionId},
 };
 use mio::Registry;
 use slab::Slab;
@@ -104,7 +104,7 @@ impl Brokers {
                 let mut fds = received.fds.into_iter();
                 Ok(Some(Answered { session, login, answer, fd: fds.next(), second: fds.next() }))
             }
-            _ => Err(Lost::Breach(ipc::Breach::OutOfPhase("an answer to no question"))),
+            _ => Err(Lost::Breach(child_ipc::Breach::OutOfPhase("an answer to no question"))),
         }
     }
 
@@ -155,17 +155,10 @@ impl Hub {
         self.ask_broker(broker, NOBODY, login, Op::Discard(number));
     }
 
-    /// Asks authd whether a password is right; `None` when it cannot be asked now.
-    pub fn ask_check(
-        &mut self,
-        session: usize,
-        user: UserName,
-        password: Secret,
-        source: std::net::IpAddr,
-        host: Option<HostName>,
-    ) -> Option<SessionId> {
+    /// Asks authd whether what a client proves itself with is right, under a fresh identity; `None` when it cannot be asked now.
+    pub fn ask_check(&mut self, session: usize, check: Check) -> Option<SessionId> {
         let login = self.draw_login()?;
-        let check = ToAuthd::Check(Check { session: login, user, password, source, host });
+        let check = ToAuthd::Check(Check { session: login, ..check });
         self.authd.as_mut()?.send(check, None, &self.registry).ok()?;
         self.logins.insert(login, session);
         Some(login)
@@ -191,7 +184,7 @@ impl Hub {
     /// False when it cannot be asked now: all workers are one user, who has too many descriptors on their way between
     /// processes (ETOOMANYREFS, sendmsg(2)), and another worker's misuse of that must not end this one.
     pub fn ask_connect_back(&mut self, session: SessionId, port: Port, control: BorrowedFd<'_>) -> bool {
-        let ask = FromWorker::ConnectBack(ConnectBack { session, port });
+        let ask = FromWorker::ConnectBack(ConnectBack { session, port: port.get() });
         match self.monitor.send(ask, Some(control), &self.registry) {
             Ok(()) => true,
             Err(Lost::Fault(_, error)) if error.raw_os_error() == Some(TOO_MANY_REFS) => false,

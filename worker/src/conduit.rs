@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use ipc::{
+use child_ipc::{
     link::log::{Event as Happened, Level},
     types::{Port, SessionId},
 };
@@ -65,6 +65,8 @@ struct Lent {
     ticket: Ticket,
     /// Bytes moved before.
     moved: u64,
+    /// [`Transfer::progress`] before.
+    progress: u64,
     /// The connection had something to tell meanwhile.
     stirred: bool,
     /// It is an upload.
@@ -138,6 +140,12 @@ impl Conduit {
         matches!(self.connection, Connection::Open(_) | Connection::Lent(..) | Connection::Ending(..))
     }
 
+    /// Whether the client is connected, and its handshake over if there has to be one.
+    pub fn is_ready(&self) -> bool {
+        let shakes = |transfer: &Transfer| transfer.stream().is_some_and(|stream| !stream.is_ready());
+        self.is_open() && !self.transfer.as_ref().is_some_and(shakes)
+    }
+
     /// Bytes moved so far.
     pub fn moved(&self) -> u64 {
         match &self.connection {
@@ -209,13 +217,13 @@ impl Conduit {
 
     /// Takes the file and moves what can be moved now.
     pub fn begin(&mut self, transfer: Transfer, staged: Option<Staged>, key: Place, hub: &mut Hub) -> Turn {
-        let waits_for_client = transfer.receives();
+        let waits_for_client = transfer.receives() || transfer.stream().is_some();
         (self.transfer, self.staged) = (Some(transfer), staged);
         if matches!(self.connection, Connection::Expected) {
             self.accept(key, hub);
         }
         match self.connection {
-            // Most clients send only after our 150: there is nothing to read yet, and the loop tells when there is.
+            // Most clients send, or begin with their handshake, only after our 150: there is nothing to read yet, and the loop tells when there is.
             Connection::Open(_) if waits_for_client => self.wait(key, hub),
             Connection::Expected => self.expect(key, hub),
             _ => self.turn(key, hub),
@@ -238,14 +246,14 @@ impl Conduit {
             Connection::Ending(..) => return self.ending(hub),
             _ => return Turn::Waits,
         };
-        let before = transfer.moved();
+        let before = transfer.progress();
         let step = transfer.step(data, &mut hub.tools, hub.share);
         self.go_on(step, before, key, hub)
     }
 
-    /// What a step means that began when `before` bytes had moved.
+    /// What a step means that began with this [`Transfer::progress`].
     fn go_on(&mut self, step: Step, before: u64, key: Place, hub: &mut Hub) -> Turn {
-        let moved = self.moved() > before;
+        let moved = self.transfer.as_ref().is_some_and(|transfer| transfer.progress() > before);
         let turn = match (outcome(step), step) {
             (Some(How::Complete), _) => self.complete(key, hub),
             (Some(how), _) => self.end(how, hub),
@@ -267,7 +275,7 @@ impl Conduit {
         if !receives && shutdown(data, Shutdown::Write).is_err() {
             return self.end(How::Reset, hub);
         }
-        let left = sandbox::unsent(data).unwrap_or(0);
+        let left = child_sandbox::unsent(data).unwrap_or(0);
         if !receives && left == 0 {
             return self.end(How::Complete, hub);
         }
@@ -290,7 +298,7 @@ impl Conduit {
         if self.transfer.as_ref().is_some_and(Transfer::receives) {
             return if hub.now >= ending.look { self.end(How::Complete, hub) } else { Turn::Waits };
         }
-        let before = std::mem::replace(&mut ending.left, sandbox::unsent(&*data).unwrap_or(0));
+        let before = std::mem::replace(&mut ending.left, child_sandbox::unsent(&*data).unwrap_or(0));
         if !matches!(socket_error(&*data), Ok(Ok(()))) {
             return self.end(How::Reset, hub);
         }
@@ -307,10 +315,11 @@ impl Conduit {
         else {
             return self.end(How::NoConnection, hub);
         };
-        let (data, moved, receives) = (Arc::new(data), transfer.moved(), transfer.receives());
+        let (moved, progress, receives) = (transfer.moved(), transfer.progress(), transfer.receives());
+        let data = Arc::new(data);
         match hub.helpers.give(key.0, Errand::Turn(Box::new(transfer), Arc::clone(&data))) {
             Ok(ticket) => {
-                self.connection = Connection::Lent(data, Lent { ticket, moved, stirred: false, receives });
+                self.connection = Connection::Lent(data, Lent { ticket, moved, progress, stirred: false, receives });
                 Turn::Waits
             }
             Err(_) => self.end(How::File(Errno::AGAIN.raw_os_error()), hub),
@@ -333,7 +342,7 @@ impl Conduit {
                 }
                 // What stirred it may be what the helper found missing: it is not told again.
                 let step = if step == Step::Blocked && lent.stirred { Step::More } else { step };
-                Ok(self.go_on(step, lent.moved, key, hub))
+                Ok(self.go_on(step, lent.progress, key, hub))
             }
             other => {
                 self.connection = other;
@@ -358,6 +367,11 @@ impl Conduit {
     /// After a complete upload nobody waits for that end: the reply comes first. Nor does anybody wait for the file.
     pub fn end(&mut self, how: How, hub: &mut Hub) -> Turn {
         let moved = self.moved();
+        let how = if how == How::Reset && self.transfer.as_ref().is_some_and(Transfer::owes_nothing) {
+            How::Complete
+        } else {
+            how
+        };
         if how == How::Complete
             && let Some(transfer) = self.transfer.take_if(|transfer| !transfer.closes_slowly())
         {
@@ -457,7 +471,11 @@ impl Conduit {
     /// Waits for the connection to give or take more.
     fn wait(&mut self, key: Place, hub: &mut Hub) -> Turn {
         let (Connection::Open(data), Some(transfer)) = (&self.connection, &self.transfer) else { return Turn::Waits };
-        let interest = if transfer.receives() { Interest::READABLE } else { Interest::WRITABLE };
+        let interest = match (transfer.stream(), transfer.receives()) {
+            (Some(_), _) => Interest::READABLE | Interest::WRITABLE,
+            (None, true) => Interest::READABLE,
+            (None, false) => Interest::WRITABLE,
+        };
         if self.watched != Some(interest) {
             if hub.watch(data.as_fd(), Source::Data(key.0), interest, self.watched.is_some()).is_err() {
                 return self.end(How::NoConnection, hub);

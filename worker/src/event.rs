@@ -10,12 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event as Happened, Level},
         monitor_worker::{FromWorker, Granted, Listener, ToWorker, WorkerEnd},
         settings::{FtpSettings, unpack},
-        worker_authd::{FromAuthd, Outcome},
+        worker_authd::{FromAuthd, Outcome, Verdict},
     },
     types::SessionId,
 };
@@ -32,7 +32,8 @@ use crate::{
     link::{Link, Lost},
     listeners::{AHEAD, Accepted, Listeners, PER_TURN},
     lobby::{Heard, Lobby},
-    session::{Arrival, Seen, Session},
+    session::{Approach, Arrival, Seen, Session},
+    tls::Tls,
 };
 
 /// Events taken from the kernel at once.
@@ -178,6 +179,10 @@ impl Worker {
     }
 
     fn accept(&mut self, place: usize) {
+        // A client that comes first is not to be told that there is no TLS: the certificates are on their way.
+        if self.hub.settings.tls.is_some() && self.hub.tls.is_none() {
+            return self.listeners.leave(place, self.hub.now, &self.hub.registry);
+        }
         let mut accepted = 0;
         while accepted < PER_TURN {
             match self.listeners.accept(place, self.hub.now, &self.hub.registry) {
@@ -201,7 +206,10 @@ impl Worker {
     /// Somebody has connected: a client, or a proxy, which says first on whose behalf.
     fn arrive(&mut self, fd: OwnedFd, peer: SocketAddr, listener: Listener) {
         match self.hub.settings.places.door(listener.address).map(|door| door.admits(peer.ip())) {
-            None => self.welcome(fd, Arrival { peer, listener: listener.id, proxied: None }),
+            None => {
+                let approach = Approach::at(listener.address, &self.hub.settings);
+                self.welcome(fd, Arrival { peer, listener: listener.id, proxied: None, approach });
+            }
             Some(false) => self.no_header(peer, "not one of proxies"),
             Some(true) => {
                 if !self.lobby.enter(fd, peer, listener, &mut self.hub) {
@@ -306,17 +314,10 @@ impl Worker {
         let lost = loop {
             let Some(link) = &mut self.hub.authd else { return };
             match link.flush(&self.hub.registry).and_then(|()| link.recv()) {
-                Ok(Some(received)) => {
-                    let FromAuthd::Verdict(verdict) = received.record;
-                    self.with_login(verdict.session, |session, hub| match verdict.outcome {
-                        Outcome::Accepted => {}
-                        no => {
-                            if session.is_asking() {
-                                session.refused(Event::Verdict(no), hub);
-                            }
-                        }
-                    });
-                }
+                Ok(Some(mut received)) => match received.record {
+                    FromAuthd::Verdict(verdict) => self.verdict(verdict),
+                    FromAuthd::Certificates => self.take_certificates(received.fds.pop()),
+                },
                 Ok(None) => return,
                 Err(lost) => break lost,
             }
@@ -325,9 +326,33 @@ impl Worker {
         self.authd_lost();
     }
 
+    fn verdict(&mut self, Verdict { session, outcome }: Verdict) {
+        self.with_login(session, |session, hub| {
+            // An accepting one counts for nothing: the monitor's grant does.
+            if outcome != Outcome::Accepted && session.is_asking() {
+                session.refused(Event::Verdict(outcome), hub);
+            }
+        });
+    }
+
+    /// New handshakes get these; what has begun goes on with what it has.
+    fn take_certificates(&mut self, table: Option<OwnedFd>) {
+        if let Some(Err(error)) = table.map(|table| self.hub.certificates.replace(table)) {
+            self.hub.log(Level::Error, Happened::Fault, None, format_args!("certificates not taken over: {error}"));
+        }
+        if self.hub.certificates.is_empty() || self.hub.tls.is_some() {
+            return;
+        }
+        match Tls::new(self.hub.certificates.clone()) {
+            Ok(tls) => self.hub.tls = Some(tls),
+            Err(error) => self.hub.log(Level::Error, Happened::Fault, None, format_args!("no TLS: {error}")),
+        }
+    }
+
     /// Nobody answers what was asked: those clients may try again.
     fn authd_lost(&mut self) {
         self.hub.authd = None;
+        self.hub.certificates.disconnect();
         let asking: Vec<usize> =
             self.sessions.iter().filter(|(_, session)| session.is_asking()).map(|(key, _)| key).collect();
         for key in asking {
@@ -359,10 +384,11 @@ impl Worker {
                 if self.hub.authd.is_some() {
                     self.authd_lost();
                 }
+                let signs = fds.pop().map(|fd| self.hub.certificates.connect(fd));
                 let link = fds.pop().map(|fd| Link::from_fd(fd, Source::Authd.token(), &self.hub.registry));
                 match link {
-                    Some(Ok(link)) => self.hub.authd = Some(link),
-                    other => self.hub.fatal = Some(format!("link to authd: {other:?}")),
+                    Some(Ok(link)) if matches!(signs, Some(Ok(()))) => self.hub.authd = Some(link),
+                    other => self.hub.fatal = Some(format!("links to authd: {other:?}, {signs:?}")),
                 }
             }
             ToWorker::Listener(listener) => {

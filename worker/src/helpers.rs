@@ -21,7 +21,7 @@ use std::{
     thread,
 };
 
-use ipc::{link::settings::FtpSettings, types::BrokerId};
+use child_ipc::{link::settings::FtpSettings, types::BrokerId};
 use rustix::event::{EventfdFlags, eventfd};
 
 use self::lanes::Lanes;

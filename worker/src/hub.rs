@@ -4,10 +4,11 @@ use std::{
     collections::{HashMap, VecDeque},
     io,
     os::fd::{AsRawFd, BorrowedFd, OwnedFd},
+    sync::Arc,
     time::Instant,
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event, Level},
         monitor_worker::{FromWorker, ToWorker},
@@ -21,7 +22,15 @@ use rustix::net::{RecvFlags, recv};
 use zeroize::Zeroize;
 
 use crate::{
-    ask::Brokers, conduit::Staged, ftp::Out, helpers::Helpers, ledger::Ledger, link::Link, log::Log, passive::Pool,
+    ask::Brokers,
+    conduit::Staged,
+    ftp::Out,
+    helpers::Helpers,
+    ledger::Ledger,
+    link::Link,
+    log::Log,
+    passive::Pool,
+    tls::{Tls, keys::Certificates},
     transfer::Tools,
 };
 
@@ -97,6 +106,8 @@ pub struct Hub {
     pub monitor: Link<FromWorker, ToWorker>,
     /// The link to authd, while it lives.
     pub authd: Option<Link<ToAuthd, FromAuthd>>,
+    /// What TLS shows clients, and who signs for it.
+    pub certificates: Arc<Certificates>,
     /// The brokers' links.
     pub brokers: Brokers,
     /// Passive sockets.
@@ -121,6 +132,10 @@ pub struct Hub {
     pub input: Vec<u8>,
     /// The line queue of the session whose turn it is; wiped after use.
     pub queue: Vec<u8>,
+    /// The same for records of TLS, made when it is first needed.
+    pub records: Vec<u8>,
+    /// What TLS connections share; `None` without any certificate.
+    pub tls: Option<Tls>,
     /// What the step of the session whose turn it is emits.
     pub out: Out,
     /// The upload that came under a hidden name with the answer of this turn, until an order takes it.
@@ -166,6 +181,7 @@ impl Hub {
             registry,
             monitor,
             authd: None,
+            certificates: Arc::default(),
             brokers: Brokers::default(),
             pool: Pool::default(),
             tools: Tools::new(&settings),
@@ -176,7 +192,10 @@ impl Hub {
             again: VecDeque::new(),
             soon: VecDeque::new(),
             input: vec![0; QUEUE_BYTES],
-            queue: Vec::with_capacity(QUEUE_BYTES + 4),
+            // Under TLS, the record that fills it is opened whole.
+            queue: Vec::with_capacity(2 * QUEUE_BYTES + 4),
+            records: Vec::new(),
+            tls: None,
             out: Out::default(),
             settings: FtpSettings::default(),
             staged: None,

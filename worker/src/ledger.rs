@@ -21,7 +21,7 @@ use std::{
     thread,
 };
 
-use ipc::link::settings::FtpSettings;
+use child_ipc::link::settings::FtpSettings;
 use rustix::{fs::fstat, io::pwrite};
 
 use region::{PLACE, WINDOW, Window, prefix, read_header};

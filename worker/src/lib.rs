@@ -15,10 +15,12 @@
 //! | `listeners`, `passive` | sockets that the monitor made |
 //! | `lobby`, `proxy` | connections from proxies, and their headers |
 //! | `ledger` | limits that hold over all workers |
+//! | `tls` | TLS, sans-io: rustls, tickets; signatures from authd |
 //! | `hub`, `log` | what sessions share; lines for the log |
 //!
 //! Fears: its clients. If one takes this process over, it has the client sockets, the passive sockets and the brokers
-//! of accounts with a live session here; no path, no key, no hash, no way to make a session somebody's.
+//! of accounts with a live session here, and the keys of their TLS sessions; no path, no private key, no hash, no way to
+//! make a session somebody's.
 #![forbid(unsafe_code)]
 
 pub mod ask;
@@ -35,12 +37,12 @@ pub mod log;
 pub mod passive;
 pub mod proxy;
 pub mod session;
+pub mod tls;
 pub mod transfer;
 
 use std::process::ExitCode;
 
-use helpers::Helpers;
-use ipc::{
+use child_ipc::{
     Channel, Received,
     link::{
         CannotStart, Confine, Ready,
@@ -49,9 +51,10 @@ use ipc::{
     },
     types::{Blob, Build},
 };
+use child_sandbox::{Confinement, Enforcement, Rights, Role, Root};
+use helpers::Helpers;
 use ledger::Ledger;
 use nix::sys::signal::{SigSet, Signal};
-use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 /// The program.
 pub fn main() -> ExitCode {
@@ -69,7 +72,7 @@ fn climb() -> Result<(), String> {
     // setrlimit(2): a write beyond RLIMIT_FSIZE (LimitFSIZE of the service) fails with EFBIG then, and ends one upload, not us.
     // Threads inherit that.
     SigSet::from(Signal::SIGXFSZ).thread_block().map_err(|errno| format!("pthread_sigmask: {errno}"))?;
-    let fd = sandbox::take_link().map_err(|error| error.to_string())?;
+    let fd = child_sandbox::take_link().map_err(|error| error.to_string())?;
     let mut link: WorkerEnd = Channel::from_fd(fd).map_err(|error| format!("descriptor 0: {error}"))?;
     let start = match link.recv() {
         Ok(Received { record: ToWorker::Start(start), .. }) => start,
@@ -113,12 +116,17 @@ fn ledger(link: &mut WorkerEnd, (key, regions): (u64, u32), settings: &FtpSettin
 fn enter(confine: &Confine, settings: &FtpSettings) -> Result<(Helpers, Vec<String>), String> {
     let order = Confinement {
         role: Role::WorkerFtp,
-        ids: confine.ids.as_ref().map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups.clone() }),
+        ids: confine.ids.as_ref().map(|ids| child_sandbox::Ids {
+            uid: ids.uid,
+            gid: ids.gid,
+            groups: ids.groups.clone(),
+        }),
         root: Root::Empty,
         rights: Rights::NONE,
         enforcement: if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required },
     };
-    let confined = sandbox::confine(&order).map_err(|error| error.to_string())?;
+    let confined = child_sandbox::confine(order).map_err(|error| error.to_string())?;
+    tls::prepare().map_err(|error| format!("random numbers for TLS: {error:?}"))?;
     let helpers = Helpers::start(settings)
         .map_err(|error| format!("helper threads: {error}; raise LimitNPROC of the service"))?;
     let report = confined.seal().map_err(|error| error.to_string())?;

@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
 };
 
-use ipc::{Breach, Channel, Received, Record, RecvError, SendError};
+use child_ipc::{Breach, Channel, Received, Record, RecvError, SendError};
 use mio::{Interest, Registry, Token, unix::SourceFd};
 
 /// Most records that wait. Every session has at most one question open, so only a log flood comes near.

@@ -8,7 +8,7 @@
 
 use std::{io, net::SocketAddr, os::fd::OwnedFd};
 
-use ipc::{link::monitor_worker::Listener, types::ListenerId};
+use child_ipc::{link::monitor_worker::Listener, types::ListenerId};
 use mio::Registry;
 use rustix::{
     event::epoll::{self, EventData, EventFlags},

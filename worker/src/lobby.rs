@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use ipc::link::monitor_worker::Listener;
+use child_ipc::link::monitor_worker::Listener;
 use mio::Interest;
 use rustix::{
     io::{Errno, retry_on_intr},
@@ -20,7 +20,7 @@ use slab::Slab;
 use crate::{
     hub::{Hub, Source},
     proxy::{self, Header},
-    session::Arrival,
+    session::{Approach, Arrival},
 };
 
 /// How long a header is waited for, milliseconds, if `login_timeout_secs` is not shorter.
@@ -99,8 +99,9 @@ impl Lobby {
             return Heard::Closed(proxy, "not one of proxies");
         }
         let peer = ends.map_or(proxy, |ends| ends.source);
+        let approach = Approach::at(listener.address, &hub.settings);
         let at = ends.map(|ends| ends.destination.ip());
-        Heard::Client(fd, Arrival { peer, listener: listener.id, proxied: Some((proxy, at)) })
+        Heard::Client(fd, Arrival { peer, listener: listener.id, proxied: Some((proxy, at)), approach })
     }
 
     /// Closes those who have had their time; whose, and when the next one has.

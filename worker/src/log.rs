@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, fmt};
 
-use ipc::{
+use child_ipc::{
     Record,
     link::{
         log::{Event, Level, LogRecord},
@@ -124,7 +124,7 @@ mod tests {
         for expected in [2, 2, 1, 0] {
             let lines = log.take();
             assert_eq!(lines.len(), expected);
-            assert!(ipc::wire::encode(&FromWorker::Lines(lines), &mut buffer).is_some());
+            assert!(child_ipc::wire::encode(&FromWorker::Lines(lines), &mut buffer).is_some());
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use ipc::{
+use child_ipc::{
     MAX_FDS,
     types::{ListenerId, Port},
 };

@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event as Happened, Level},
         settings::FtpSettings,
@@ -19,7 +19,7 @@ use ipc::{
 use mio::Interest;
 use rustix::{
     io::Errno,
-    net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown},
+    net::{RecvFlags, Shutdown, recv, shutdown},
 };
 use zeroize::Zeroize;
 
@@ -27,7 +27,7 @@ use crate::{
     ask::Answered,
     conduit::{Conduit, Place, Staged, Turn},
     ftp::{
-        Context, Event,
+        Event,
         data::{Ending, How},
         line,
         state::Wait,
@@ -42,9 +42,11 @@ mod arrival;
 mod errands;
 mod input;
 mod orders;
+mod output;
+mod secured;
 
-pub use arrival::Arrival;
 use arrival::Rare;
+pub use arrival::{Approach, Arrival};
 
 /// Lines answered in one turn.
 const LINES_PER_TURN: usize = 64;
@@ -115,12 +117,14 @@ pub struct Session {
     in_again: bool,
     closing: bool,
     gone: bool,
+    /// AUTH is possible where it has connected, if there is a certificate.
+    explicit: bool,
 }
 
 impl Session {
     /// A client has connected: greets it.
     pub fn new(key: usize, control: OwnedFd, arrival: Arrival, hub: &mut Hub) -> Self {
-        let Arrival { peer, listener, proxied } = arrival;
+        let Arrival { peer, listener, proxied, approach } = arrival;
         let mut session = Session {
             key,
             control,
@@ -146,6 +150,7 @@ impl Session {
             in_again: false,
             closing: false,
             gone: false,
+            explicit: approach == Approach::Explicit,
         };
         match proxied {
             None => hub.log(Level::Info, Happened::Connect, None, format_args!("peer={}", session.peer)),
@@ -153,9 +158,10 @@ impl Session {
                 hub.log(Level::Info, Happened::Connect, None, format_args!("peer={} proxy={proxy}", session.peer));
             }
         }
-        let (peer, proxied) = (session.peer.ip(), session.proxy().is_some());
-        let cx = Context { settings: &hub.settings, peer, proxied, now: hub.now };
-        session.talk.greet(&cx, &mut hub.out);
+        match approach {
+            Approach::Implicit => session.secure(hub),
+            Approach::Plain | Approach::Explicit => session.greet(hub),
+        }
         session.settle(hub);
         if hub.watch(session.control.as_fd(), Source::Control(key), INPUT, false).is_err() {
             session.gone = true;
@@ -228,6 +234,7 @@ impl Session {
     /// The monitor granted it.
     pub fn granted(&mut self, login: SessionId, broker: BrokerId, place: usize, hub: &mut Hub) {
         self.login = Login::Granted(login, place);
+        self.spend_possession();
         self.drive(Some(Event::Granted(login, broker)), hub);
     }
 
@@ -297,10 +304,11 @@ impl Session {
             Wait::Command => limit(self.since, idle),
             Wait::CommandWithPort => limit(self.since, idle).min(limit(self.since, settings.data_connect_timeout_secs)),
             Wait::Transfer if !self.is_connected() => limit(self.since, settings.data_connect_timeout_secs),
+            Wait::Transfer if self.shakes() => self.since + secured::HANDSHAKE_MS,
             Wait::Answer | Wait::Transfer => limit(self.since, settings.stall_timeout_secs),
             Wait::Nothing => NEVER,
         };
-        wait.min(self.over(settings))
+        wait.min(self.over(settings)).min(self.handshake_due())
     }
 
     /// When it has lasted as long as it may.
@@ -312,6 +320,9 @@ impl Session {
     pub fn expire(&mut self, hub: &mut Hub) {
         if !self.closing && hub.now >= self.over(&hub.settings) {
             return self.drive(Some(Event::Farewell("The session has lasted as long as it may.")), hub);
+        }
+        if hub.now >= self.handshake_due() {
+            return self.handshake_failed("not finished in time", hub);
         }
         if self.closing || !self.unsent.is_empty() {
             let before = self.unsent.len();
@@ -337,6 +348,9 @@ impl Session {
     fn expire_transfer(&mut self, hub: &mut Hub) {
         let Some(conduit) = &mut self.conduit else { return };
         let turn = match conduit.turn(Place(self.key, self.peer.ip()), hub) {
+            Turn::Waits if conduit.is_open() && !conduit.is_ready() => {
+                conduit.end(How::Unsecured("its handshake is not finished in time"), hub)
+            }
             Turn::Waits if conduit.is_open() => conduit.end(How::Stalled, hub),
             Turn::Waits => conduit.end(How::NoConnection, hub),
             turn => turn,
@@ -357,6 +371,7 @@ impl Session {
             // The monitor holds a copy of the descriptor for now: closing ours would not tell the client.
             let _ = shutdown(&self.control, Shutdown::Write);
         }
+        self.unsecure(hub);
         hub.ledger.release(self.peer.ip());
         hub.log(Level::Info, Happened::Disconnect, login, format_args!("peer={}", self.peer));
         if self.more_input {
@@ -386,6 +401,11 @@ impl Session {
 
     fn is_connected(&self) -> bool {
         self.conduit.as_ref().is_some_and(|conduit| conduit.is_open())
+    }
+
+    /// Whether the handshake on its data connection is under way.
+    fn shakes(&self) -> bool {
+        self.conduit.as_ref().is_some_and(|conduit| !conduit.is_ready())
     }
 
     /// Bytes moved, summed or copied so far.
@@ -445,56 +465,6 @@ impl Session {
     fn again(&mut self, hub: &mut Hub) {
         if !std::mem::replace(&mut self.in_again, true) {
             hub.again.push_back(self.key);
-        }
-    }
-
-    /// Sends what is to be sent, and takes note of what is waited for. Every turn ends here.
-    fn settle(&mut self, hub: &mut Hub) {
-        if !hub.out.bytes.is_empty() || !self.unsent.is_empty() {
-            self.flush(hub);
-        }
-        hub.late.clear();
-        if self.closing && self.unsent.is_empty() {
-            self.gone = true;
-        }
-        hub.due_at(self.due(hub));
-    }
-
-    fn flush(&mut self, hub: &mut Hub) {
-        let mut pending = Vec::from(std::mem::take(&mut self.unsent));
-        let late = !pending.is_empty();
-        if late {
-            pending.append(&mut hub.out.bytes);
-        } else {
-            std::mem::swap(&mut pending, &mut hub.out.bytes);
-        }
-        let sent = match rustix::io::retry_on_intr(|| send(&self.control, &pending, SendFlags::NOSIGNAL)) {
-            Ok(sent) => sent,
-            Err(Errno::AGAIN) => 0,
-            Err(_) => {
-                self.gone = true;
-                return;
-            }
-        };
-        if sent > 0 || !late {
-            self.since = hub.now;
-        }
-        self.unsent = pending.get(sent..).unwrap_or_default().into();
-        // The room is used again.
-        pending.clear();
-        hub.out.bytes = pending;
-        self.watch_for_room(hub);
-    }
-
-    /// Is told of room in the socket while something waits for it.
-    fn watch_for_room(&mut self, hub: &mut Hub) {
-        let writable = !self.unsent.is_empty();
-        if writable != self.watched_writable {
-            let interest = if writable { INPUT | Interest::WRITABLE } else { INPUT };
-            if hub.watch(self.control.as_fd(), Source::Control(self.key), interest, true).is_err() {
-                self.gone = true;
-            }
-            self.watched_writable = writable;
         }
     }
 

@@ -5,7 +5,13 @@
 mod authd;
 #[path = "links/brokers.rs"]
 mod brokers;
+#[path = "links/certified.rs"]
+mod certified;
 #[path = "links/harness.rs"]
 mod harness;
+#[path = "links/keys.rs"]
+mod keys;
 #[path = "links/monitor.rs"]
 mod monitor;
+#[path = "links/secured.rs"]
+mod secured;

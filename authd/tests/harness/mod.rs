@@ -10,7 +10,7 @@ use std::{
 };
 
 use authd::verify::Arena;
-use ipc::{
+use child_ipc::{
     Channel, RecvError,
     link::{
         Confine,
@@ -18,6 +18,7 @@ use ipc::{
         monitor_authd::{self, AuthdSettings, AuthdStart, FromAuthd, Grant, ToAuthd},
         user_record::UserRecord,
         worker_authd::{self, Check, Outcome, Verdict},
+        worker_keys,
     },
     types::{Blob, Build, Ids, Secret, SessionId, UserName, WorkerId},
 };
@@ -143,9 +144,11 @@ impl Authd {
         let id = WorkerId(self.workers);
         self.workers += 1;
         let (link, theirs) = worker_authd::WorkerEnd::pair().unwrap();
+        let (keys, keys_theirs) = worker_keys::WorkerEnd::pair().unwrap();
         set_socket_timeout(&link, Timeout::Recv, Some(PATIENCE)).unwrap();
-        self.link.send(&ToAuthd::AddWorker(id), &[theirs.as_fd()]).unwrap();
-        Worker { id, link }
+        set_socket_timeout(&keys, Timeout::Recv, Some(PATIENCE)).unwrap();
+        self.link.send(&ToAuthd::AddWorker(id), &[theirs.as_fd(), keys_theirs.as_fd()]).unwrap();
+        Worker { id, link, keys }
     }
 
     /// Stops the program; its last words. What it said before is not looked at.
@@ -182,6 +185,7 @@ impl Drop for Authd {
 pub struct Worker {
     pub id: WorkerId,
     pub link: worker_authd::WorkerEnd,
+    pub keys: worker_keys::WorkerEnd,
 }
 
 impl Worker {
@@ -201,9 +205,10 @@ impl Worker {
 
     /// The next verdict.
     pub fn hear(&mut self) -> (u32, Outcome) {
-        let worker_authd::FromAuthd::Verdict(Verdict { session, outcome }) =
-            self.link.recv().expect("a verdict").record;
-        (session.0, outcome)
+        match self.link.recv().expect("a verdict").record {
+            worker_authd::FromAuthd::Verdict(Verdict { session, outcome }) => (session.0, outcome),
+            other => panic!("no verdict: {other:?}"),
+        }
     }
 
     /// Whether authd has closed the link.
@@ -213,8 +218,9 @@ impl Worker {
 }
 
 pub fn check(session: u32, user: &str, password: &[u8], source: [u8; 4]) -> Check {
-    let (user, password) = (user_name(user), Secret::new(password.to_vec()).unwrap());
-    Check { session: SessionId(session), user, password, source: source.into(), host: None }
+    let (user, password) = (user_name(user), Secret::new(password.to_vec()));
+    assert!(password.is_some());
+    Check { session: SessionId(session), user, password, source: source.into(), host: None, possession: None }
 }
 
 pub fn user_name(name: &str) -> UserName {
@@ -229,7 +235,8 @@ pub fn phc(cost: Cost, password: &[u8]) -> String {
 
 pub fn account(name: &str, phc: &str) -> UserRecord {
     let hash = Some(Blob::new(phc.as_bytes()).unwrap());
-    UserRecord { name: user_name(name), hash, locked: false, any_password: false, hosts: Vec::new() }
+    let (locked, any_password, hosts, certificate_login, certificates) = Default::default();
+    UserRecord { name: user_name(name), hash, locked, any_password, hosts, certificate_login, certificates }
 }
 
 /// alice, whose password is [`PASSWORD`].

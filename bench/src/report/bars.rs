@@ -76,6 +76,36 @@ pub const BARS: &[Bar] = &[
     bar("10,000 connections that send nothing are held", "silent-held", Test::AtLeast(10_000.0)),
     bar("10,000 connections that send nothing add at most 8 MiB", "silent-pss", Test::AtMost(8.0)),
     bar("Others log in and fetch 16 KiB beside them within 100 ms at worst", "silent-worst", Test::AtMost(100.0)),
+    bar("Download under TLS at least 1.4 × the best peer", "tls-download", Test::TimesAtLeast(1.4, Against::BestPeer)),
+    bar("Upload under TLS at least 1.4 × the best peer", "tls-upload", Test::TimesAtLeast(1.4, Against::BestPeer)),
+    bar(
+        "A GiB down under TLS costs at most 0.55 × the best peer's CPU",
+        "tls-download-cpu",
+        Test::TimesAtMost(0.55, Against::BestPeer),
+    ),
+    bar(
+        "A GiB up under TLS costs at most 0.55 × the best peer's CPU",
+        "tls-upload-cpu",
+        Test::TimesAtMost(0.55, Against::BestPeer),
+    ),
+    bar(
+        "16 KiB files down under TLS at least 2 × the best peer",
+        "tls-small-down",
+        Test::TimesAtLeast(2.0, Against::BestPeer),
+    ),
+    bar(
+        "16 KiB files up under TLS at least 2 × the best peer",
+        "tls-small-up",
+        Test::TimesAtLeast(2.0, Against::BestPeer),
+    ),
+    bar("All data connections down are resumed", "tls-small-down-resumed", Test::AtLeast(100.0)),
+    bar("All data connections up are resumed", "tls-small-up-resumed", Test::AtLeast(100.0)),
+    bar(
+        "Handshakes of 16 clients at least 1.2 × unFTP, the best single-process peer",
+        "tls-handshakes",
+        Test::TimesAtLeast(1.2, Against::Server("unftp")),
+    ),
+    bar("200 idle sessions under TLS add at most 6 MiB", "tls-pss-200", Test::AtMost(6.0)),
 ];
 
 const PURE_FTPD: Against = Against::Server("pure-ftpd");

@@ -20,6 +20,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "beside-sessions", what: "sessions there were", unit: "sessions", better: Better::Neither },
     ],
     alone: Some(5000),
+    secured: false,
     turns: Turns::AtMost(3),
     run,
 };

@@ -14,6 +14,7 @@ pub(super) const DOWNLOAD: Row = Row {
         Metric { id: "download-client", what: "client CPU, download", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Times(40),
     run: download,
 };
@@ -27,6 +28,7 @@ pub(super) const UPLOAD: Row = Row {
         Metric { id: "upload-client", what: "client CPU, upload", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Times(3),
     run: upload,
 };

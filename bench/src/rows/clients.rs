@@ -28,6 +28,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "clients-client", what: "client CPU, all four", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Planned,
     run,
 };

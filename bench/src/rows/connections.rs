@@ -13,6 +13,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "connect-client", what: "client CPU, connections", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Planned,
     run,
 };

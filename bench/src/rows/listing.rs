@@ -14,6 +14,7 @@ pub(super) const LIST: Row = Row {
         Metric { id: "list-client", what: "client CPU, LIST", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Times(5),
     run: |turn| run(turn, "LIST"),
 };
@@ -27,6 +28,7 @@ pub(super) const MLSD: Row = Row {
         Metric { id: "mlsd-client", what: "client CPU, MLSD", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Times(5),
     run: |turn| run(turn, "MLSD"),
 };

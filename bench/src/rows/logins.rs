@@ -18,6 +18,7 @@ pub(super) const SEQUENTIAL: Row = Row {
         Metric { id: "login-client", what: "client CPU, logins", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Planned,
     run: |turn| run(turn, 1),
 };
@@ -31,6 +32,7 @@ pub(super) const CONCURRENT: Row = Row {
         Metric { id: "login-32-client", what: "client CPU, 32 clients", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Planned,
     run: |turn| run(turn, 32),
 };

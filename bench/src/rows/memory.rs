@@ -21,6 +21,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "pss-5000", what: "growth with 5,000 sessions", unit: "MiB", better: Better::Lower },
     ],
     alone: Some(STEPS[0]),
+    secured: false,
     turns: Turns::AtMost(2),
     run,
 };

@@ -13,6 +13,7 @@ mod memory;
 mod noop;
 mod parallel;
 mod respawn;
+mod secured;
 mod silent;
 mod small;
 
@@ -45,6 +46,12 @@ pub const ROWS: &[Row] = &[
     beside::ROW,
     silent::ROW,
     respawn::ROW,
+    secured::DOWNLOAD,
+    secured::UPLOAD,
+    secured::SMALL_DOWN,
+    secured::SMALL_UP,
+    secured::HANDSHAKES,
+    secured::MEMORY,
 ];
 
 /// How many turns each server gets in a row.
@@ -81,6 +88,8 @@ pub struct Row {
     /// Where given, the server is freshly started and no other one runs beside it; a server that is not asked to hold
     /// so many sessions is left out.
     pub alone: Option<usize>,
+    /// Under TLS: the servers are started with a certificate.
+    pub secured: bool,
     /// How many turns each server gets.
     pub turns: Turns,
     /// One turn.
@@ -144,6 +153,17 @@ impl Turn<'_> {
     pub fn session(&self) -> Result<Session> {
         let mut session = Session::connect(self.server.port, self.deadline())?;
         session.login(USER, &self.place.password)?;
+        Ok(session)
+    }
+
+    /// The same under TLS, with data connections that are under TLS and resume.
+    ///
+    /// # Errors
+    /// The server does not let the user in, or has no TLS.
+    pub fn secured_session(&self) -> Result<Session> {
+        let mut session = Session::connect_secured(self.server.port, true, self.deadline())?;
+        session.login(USER, &self.place.password)?;
+        session.protect()?;
         Ok(session)
     }
 

@@ -24,6 +24,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "noop-client", what: "client CPU, NOOP and downloads", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Planned,
     run,
 };

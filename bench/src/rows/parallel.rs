@@ -17,6 +17,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "parallel-client", what: "client CPU, parallel", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Planned,
     run,
 };

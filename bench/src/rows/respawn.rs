@@ -14,6 +14,7 @@ pub(super) const ROW: Row = Row {
     metrics: &[Metric { id: "respawn", what: "killed to greeted", unit: "ms", better: Better::Lower }],
     // A worker that died before, not long ago, is started again later: each turn has a fresh server.
     alone: Some(0),
+    secured: false,
     turns: Turns::Planned,
     run,
 };

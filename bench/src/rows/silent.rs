@@ -30,6 +30,7 @@ pub(super) const ROW: Row = Row {
         Metric { id: "silent-none", what: "log in, RETR, QUIT without, median", unit: "ms", better: Better::Lower },
     ],
     alone: Some(10_000),
+    secured: false,
     turns: Turns::AtMost(2),
     run,
 };

@@ -14,6 +14,7 @@ pub(super) const DOWN: Row = Row {
         Metric { id: "small-down-client", what: "client CPU, files down", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Times(5),
     run: down,
 };
@@ -27,6 +28,7 @@ pub(super) const UP: Row = Row {
         Metric { id: "small-up-client", what: "client CPU, files up", unit: "% busy", better: Better::Neither },
     ],
     alone: None,
+    secured: false,
     turns: Turns::Times(5),
     run: up,
 };

@@ -14,6 +14,7 @@ pub(super) const KIND: Kind = Kind {
     missing: |place| missing_file(place.programs.join("caissond"), "not built"),
     version,
     command,
+    speaks: (true, true),
     idle_most: 10_000,
     idle_reason: "",
 };
@@ -33,12 +34,20 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
         gid = place.gid,
     );
     let users = place.write("users.toml", &users)?;
+    let [resumption, certificate] = if ports.secured {
+        let (certificate, key) = (place.conf.join("certificate.pem"), place.conf.join("key.pem"));
+        let pair =
+            format!("[[certificate]]\ncertificate = \"{}\"\nkey = \"{}\"\n", certificate.display(), key.display());
+        ["data_resumption = \"required\"\n".to_owned(), pair]
+    } else {
+        Default::default()
+    };
     let text = format!(
         "users_file = \"{users}\"\nworker_user = \"{WORKER_USER}\"\nauthd_user = \"{AUTHD_USER}\"\n\
          control_socket = \"{conf}/control.sock\"\nprogram_dir = \"{programs}\"\nlog_level = \"warning\"\n\
          passive_ports = \"{first}-{last}\"\nlogin_timeout_secs = 3600\nidle_timeout_secs = 3600\n\
-         max_sessions = 20000\nmax_sessions_per_address = 0\nmax_sessions_per_account = 20000\n\n\
-         [[listen]]\naddress = \"127.0.0.1:{control}\"\n",
+         max_sessions = 20000\nmax_sessions_per_address = 0\nmax_sessions_per_account = 20000\n{resumption}\n\
+         [[listen]]\naddress = \"127.0.0.1:{control}\"\n\n{certificate}",
         users = users.display(),
         conf = place.conf.display(),
         programs = place.programs.display(),

@@ -13,6 +13,7 @@ pub(super) const KIND: Kind = Kind {
     missing: |_| None,
     version: |_| concat!("bench ", env!("CARGO_PKG_VERSION"), ", accept + sendfile/splice").into(),
     command,
+    speaks: (true, false),
     idle_most: 0,
     idle_reason: "the floor keeps no session worth weighing",
 };

@@ -8,6 +8,7 @@ mod floor;
 mod proftpd;
 mod pure_ftpd;
 mod pyftpdlib;
+mod unftp;
 mod vsftpd;
 
 use std::fs::{self, File};
@@ -26,7 +27,7 @@ use crate::site::Place;
 
 /// In the order in which they take turns; each run begins one further on.
 pub const SERVERS: &[Kind] =
-    &[caisson::KIND, floor::KIND, vsftpd::KIND, pure_ftpd::KIND, proftpd::KIND, pyftpdlib::KIND];
+    &[caisson::KIND, floor::KIND, vsftpd::KIND, pure_ftpd::KIND, proftpd::KIND, pyftpdlib::KIND, unftp::KIND];
 
 /// Passive ports of each server.
 const PASSIVE: u16 = 2040;
@@ -55,6 +56,8 @@ pub struct Kind {
     pub version: fn(&Place) -> String,
     /// Writes its configuration and gives the command that runs it in the foreground.
     pub command: fn(&Place, &Ports) -> Result<Command>,
+    /// It runs without TLS, and with it.
+    pub speaks: (bool, bool),
     /// Idle sessions it is asked to hold.
     pub idle_most: usize,
     /// Why not more, where that is less than others get.
@@ -70,6 +73,8 @@ pub struct Ports {
     pub first: u16,
     /// Last passive port.
     pub last: u16,
+    /// With the certificate of the run: clients may use TLS, and whoever does resumes on data connections if it can.
+    pub secured: bool,
 }
 
 /// Refuses names that are in no table.
@@ -99,13 +104,13 @@ impl Running {
     ///
     /// # Errors
     /// Its port is taken, it ended at once, or it did not greet within twenty seconds; with what it printed last.
-    pub fn start(kind: &'static Kind, place: &Place) -> Result<Self> {
+    pub fn start(kind: &'static Kind, place: &Place, secured: bool) -> Result<Self> {
         let number = SERVERS.iter().position(|k| k.name == kind.name).unwrap_or(0);
         let number = u16::try_from(number).unwrap_or(0);
         // Below the kernel's ephemeral range, so that no client's port gets in the way. Pure-FTPd allows one session for
         // every two passive ports.
         let first = 20200 + PASSIVE * number;
-        let ports = Ports { control: 20100 + number, first, last: first + PASSIVE - 1 };
+        let ports = Ports { control: 20100 + number, first, last: first + PASSIVE - 1, secured };
         TcpListener::bind((Ipv4Addr::LOCALHOST, ports.control))
             .call(|| format!("{}: the port {} is not free", kind.name, ports.control))?;
         // All three: vsftpd writes its complaints to descriptor 0.

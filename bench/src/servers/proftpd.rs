@@ -16,6 +16,7 @@ pub(super) const KIND: Kind = Kind {
     },
     version: |place| debian_version(place, "proftpd-core"),
     command,
+    speaks: (true, true),
     idle_most: 1000,
     idle_reason: "one process for each session: thousands of sessions would be thousands of processes",
 };
@@ -40,7 +41,18 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
         last = ports.last,
         conf = place.conf.display(),
     );
-    let file = place.write("proftpd.conf", &text)?;
+    let tls = if ports.secured {
+        format!(
+            "ModulePath {modules}\nLoadModule mod_tls.c\nTLSEngine on\nTLSRequired off\nTLSVerifyClient off\nTLSOptions NoSessionReuseRequired\n\
+             TLSProtocol TLSv1.2 TLSv1.3\nTLSLog none\n\
+             TLSECCertificateFile {conf}/certificate.pem\nTLSECCertificateKeyFile {conf}/key.pem\n",
+            modules = place.peers.join("proftpd-mod-crypto/usr/lib/proftpd").display(),
+            conf = place.conf.display()
+        )
+    } else {
+        String::new()
+    };
+    let file = place.write("proftpd.conf", &(text + &tls))?;
     let mut command = program(place.peers.join("proftpd-core/usr/sbin/proftpd"));
     command.arg("--nodaemon").arg("--config").arg(file);
     Ok(command)

@@ -12,6 +12,7 @@ pub(super) const KIND: Kind = Kind {
     missing: |place| missing_file(place.peers.join("pure-ftpd/usr/sbin/pure-ftpd"), "not fetched: bench/run does that"),
     version: |place| debian_version(place, "pure-ftpd"),
     command,
+    speaks: (true, true),
     idle_most: 1000,
     idle_reason: "one process for each session: thousands of sessions would be thousands of processes",
 };
@@ -32,7 +33,8 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
         .args(["--maxclientsnumber", "20000", "--maxclientsperip", "20000", "--maxidletime", "60"])
         .args(["--limitrecursion", "20000:5"])
         .args(["--chrooteveryone", "--noanonymous", "--dontresolve", "--minuid", "1"])
-        .args(["--syslogfacility", "none", "--tls", "0"])
+        .args(["--syslogfacility", "none", "--tls", if ports.secured { "1" } else { "0" }])
+        .args(["--certfile", &place.conf.join("pair.pem").display().to_string()])
         .args(["--pidfile", &place.conf.join("pure-ftpd.pid").display().to_string()]);
     Ok(command)
 }

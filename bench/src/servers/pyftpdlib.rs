@@ -13,6 +13,7 @@ pub(super) const KIND: Kind = Kind {
     missing: |place| missing_file(python(place), "not fetched: bench/run does that"),
     version,
     command,
+    speaks: (true, true),
     idle_most: 10_000,
     idle_reason: "",
 };
@@ -20,10 +21,13 @@ pub(super) const KIND: Kind = Kind {
 const SCRIPT: &str = r"
 import logging, sys
 from pyftpdlib.authorizers import DummyAuthorizer
-from pyftpdlib.handlers import FTPHandler
+from pyftpdlib.handlers import FTPHandler, TLS_FTPHandler
 from pyftpdlib.servers import FTPServer
 
-port, first, last, user, home, secret = sys.argv[1:]
+port, first, last, user, home, secret, pair = sys.argv[1:]
+if pair:
+    TLS_FTPHandler.certfile = pair
+    FTPHandler = TLS_FTPHandler
 logging.basicConfig(level=logging.ERROR)
 authorizer = DummyAuthorizer()
 authorizer.add_user(user, open(secret).read(), home, perm='elradfmwMT')
@@ -53,6 +57,7 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
         .args([ports.control, ports.first, ports.last].map(|p| p.to_string()))
         .arg(USER)
         .arg(&place.data)
-        .arg(place.conf.join("password"));
+        .arg(place.conf.join("password"))
+        .arg(if ports.secured { place.conf.join("pair.pem").into_os_string() } else { "".into() });
     Ok(command)
 }

@@ -14,6 +14,7 @@ pub(super) const KIND: Kind = Kind {
     missing: |place| missing_file(place.peers.join("vsftpd/usr/sbin/vsftpd"), "not fetched: bench/run does that"),
     version: |place| debian_version(place, "vsftpd"),
     command,
+    speaks: (true, true),
     idle_most: 1000,
     idle_reason: "two processes for each session: thousands of sessions would be thousands of processes",
 };
@@ -34,7 +35,16 @@ fn command(place: &Place, ports: &Ports) -> Result<Command> {
         data = place.data.display(),
         empty = place.empty.display(),
     );
-    let file = place.write("vsftpd.conf", &text)?;
+    let tls = if ports.secured {
+        format!(
+            "ssl_enable=YES\nforce_local_logins_ssl=NO\nforce_local_data_ssl=NO\nrequire_ssl_reuse=NO\nssl_ciphers=HIGH\n\
+             rsa_cert_file={conf}/certificate.pem\nrsa_private_key_file={conf}/key.pem\n",
+            conf = place.conf.display()
+        )
+    } else {
+        String::new()
+    };
+    let file = place.write("vsftpd.conf", &(text + &tls))?;
     let mut command = program(place.peers.join("vsftpd/usr/sbin/vsftpd"));
     command.arg(file);
     Ok(command)

@@ -1,6 +1,6 @@
 //! What every link's target asserts: what decodes, encodes and decodes to the same again.
 
-use ipc::{Record, wire};
+use child_ipc::{Record, wire};
 
 /// Feeds one datagram to the decoder of `R`.
 pub fn record<R: Record>(data: &[u8]) {

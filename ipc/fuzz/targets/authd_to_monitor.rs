@@ -1,4 +1,4 @@
 //! What a taken-over authd may send to root.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ipc_fuzz::record::<ipc::link::monitor_authd::FromAuthd>(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ipc_fuzz::record::<child_ipc::link::monitor_authd::FromAuthd>(data));

@@ -1,4 +1,4 @@
 //! What a worker receives from authd.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ipc_fuzz::record::<ipc::link::worker_authd::FromAuthd>(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ipc_fuzz::record::<child_ipc::link::worker_authd::FromAuthd>(data));

@@ -1,4 +1,4 @@
 //! What a broker receives from the monitor.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ipc_fuzz::record::<ipc::link::monitor_broker::ToBroker>(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ipc_fuzz::record::<child_ipc::link::monitor_broker::ToBroker>(data));

@@ -1,4 +1,4 @@
 //! What a taken-over worker may ask a broker.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ipc_fuzz::record::<ipc::link::worker_broker::Ask>(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ipc_fuzz::record::<child_ipc::link::worker_broker::Ask>(data));

@@ -2,12 +2,9 @@
 //!
 //! Each connection carries one request and gets lines, then `Done`.
 
-use std::ops::RangeInclusive;
-
 use serde::{Deserialize, Serialize};
 
-use crate::Channel;
-use crate::call::{NONE, Record};
+use crate::call::Record;
 use crate::types::{Blob, Build, UserName};
 
 /// What the admin asks.
@@ -41,18 +38,6 @@ pub enum Reply {
 
 impl Record for Request {
     const CAP: usize = 256;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
 
-impl Record for Reply {
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
-}
-
-/// The admin's end.
-pub type CtlEnd = Channel<Request, Reply>;
-/// The monitor's end.
-pub type MonitorEnd = Channel<Reply, Request>;
+impl Record for Reply {}

@@ -3,6 +3,7 @@
 //! Not a link of its own: every child's record enum has a variant that carries [`LogRecord`].
 
 use std::fmt::Write;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +79,32 @@ impl LogRecord {
     }
 }
 
+/// Lines one process may write within a second.
+pub const A_SECOND: u32 = 10_000;
+
+/// One process's share of the log.
+#[derive(Debug, Default)]
+pub struct Gate {
+    began: Option<Instant>,
+    lines: u32,
+    dropped: u32,
+}
+
+impl Gate {
+    /// Whether another line may pass at `now`; the second value is how many were dropped in the time before.
+    pub fn pass(&mut self, now: Instant) -> (bool, u32) {
+        let mut told = 0;
+        if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
+            told = self.dropped;
+            *self = Gate { began: Some(now), lines: 0, dropped: 0 };
+        }
+        self.lines += 1;
+        let passes = self.lines <= A_SECOND;
+        self.dropped += u32::from(!passes);
+        (passes, told)
+    }
+}
+
 /// Printable ASCII as it is, everything else as `\xNN`.
 fn escape(bytes: &[u8], line: &mut String) {
     for &byte in bytes {
@@ -96,4 +123,18 @@ fn words(variant: impl std::fmt::Debug) -> String {
     }
     name.make_ascii_lowercase();
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_dropped_and_counted() {
+        let mut gate = Gate::default();
+        let now = Instant::now();
+        let passed = (0..A_SECOND + 5).filter(|_| gate.pass(now).0).count();
+        assert_eq!(passed, A_SECOND as usize);
+        assert_eq!(gate.pass(now + Duration::from_secs(1)), (true, 5));
+    }
 }

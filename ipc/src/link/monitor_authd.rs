@@ -8,19 +8,19 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
-use crate::Channel;
-use crate::call::{NONE, ONE, Record};
-use crate::types::{Build, SessionId, UserName, WorkerId};
+use crate::MAX_FDS;
+use crate::call::{NONE, ONE, Record, TWO};
+use crate::types::{Blob, Build, SessionId, UserName, WorkerId};
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToAuthd {
     /// First record.
     Start(AuthdStart),
-    /// The user table, new at every reload: a sealed memfd that holds [`UserRecord`](super::user_record::UserRecord)s, each postcard-encoded behind
+    /// The user table, new at every reload: a sealed memfd that holds `UserRecord`s (ipc/child/src/link/user_record.rs), each postcard-encoded behind
     /// its length as four bytes, least significant first. Replaces the table before and empties the cache.
     Users,
-    /// Serve this worker; one descriptor, the end of its link.
+    /// Serve this worker; two descriptors, the ends of its links: for password checks, and for signatures.
     AddWorker(WorkerId),
     /// This worker is dead: drop its link and everything asked on it.
     DropWorker(WorkerId),
@@ -28,6 +28,10 @@ pub enum ToAuthd {
     Settings(AuthdSettings),
     /// Finish and exit.
     Stop,
+    /// The TLS keys: for each `[[certificate]]` two descriptors, its certificate and its key, open for reading. They replace those
+    /// before, if each key belongs to its certificate. Answered by [`FromAuthd::Certificates`]; unless this is true, what has not
+    /// changed since the last time is not complained of again.
+    Certificates(bool),
 }
 
 /// First record to authd.
@@ -63,6 +67,9 @@ pub enum FromAuthd {
     Log(LogRecord),
     /// This worker broke the contract of its link; the monitor ends it.
     WorkerBreach(WorkerId),
+    /// What the certificates came to: they are taken over, and workers are told. Unless the text is not empty: that is wrong with
+    /// the file at this place, and nothing was taken over.
+    Certificates(u8, Blob<512>),
 }
 
 /// authd's word that a session has proved to be an account.
@@ -79,19 +86,12 @@ pub struct Grant {
 impl Record for ToAuthd {
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
-            ToAuthd::Users | ToAuthd::AddWorker(_) => ONE,
-            ToAuthd::Start(_) | ToAuthd::DropWorker(_) | ToAuthd::Settings(_) | ToAuthd::Stop => NONE,
+            ToAuthd::Users => ONE,
+            ToAuthd::AddWorker(_) => TWO,
+            ToAuthd::Certificates(_) => 0..=MAX_FDS,
+            _ => NONE,
         }
     }
 }
 
-impl Record for FromAuthd {
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
-}
-
-/// The monitor's end.
-pub type MonitorEnd = Channel<ToAuthd, FromAuthd>;
-/// authd's end, descriptor 0.
-pub type AuthdEnd = Channel<FromAuthd, ToAuthd>;
+impl Record for FromAuthd {}

@@ -5,9 +5,8 @@ use std::{ops::RangeInclusive, path::PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
-use crate::Channel;
 use crate::call::{NONE, ONE, Record};
-use crate::types::{Blob, Build, Permissions, UserName, WorkerId};
+use crate::types::{Blob, Build, UserName, WorkerId};
 
 /// Longest packed form of a broker's settings in bytes: the longest path of the kernel, and a little.
 pub const SETTINGS: usize = 4_608;
@@ -34,11 +33,11 @@ pub struct BrokerStart {
     pub confine: Confine,
     /// The account, for log lines and the owner column of listings.
     pub account: UserName,
-    /// What the account may do.
-    pub permissions: Permissions,
+    /// What the account may do: the bits of child-ipc's `Permissions`.
+    pub permissions: u16,
     /// The account's root directory, which the broker opens: whoever does that may wait for a disk.
     pub home: PathBuf,
-    /// What it obeys, packed (settings.rs).
+    /// What it obeys, packed (ipc/child/src/link/settings.rs).
     pub settings: Blob<SETTINGS>,
     /// Most workers served at once, 1 to 256: one thread each, made before the sandbox closes.
     pub slots: u16,
@@ -63,18 +62,9 @@ impl Record for ToBroker {
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             ToBroker::AddWorker(_) => ONE,
-            ToBroker::Start(_) | ToBroker::DropWorker(_) | ToBroker::Stop => NONE,
+            _ => NONE,
         }
     }
 }
 
-impl Record for FromBroker {
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
-}
-
-/// The monitor's end.
-pub type MonitorEnd = Channel<ToBroker, FromBroker>;
-/// The broker's end, descriptor 0.
-pub type BrokerEnd = Channel<FromBroker, ToBroker>;
+impl Record for FromBroker {}

@@ -10,9 +10,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{Confine, log::Level, monitor_authd::AuthdSettings, monitor_broker, monitor_worker};
-use crate::Channel;
 use crate::call::{NONE, ONE, Record};
-use crate::types::{Blob, Build, Ids, Permissions, UserName};
+use crate::types::{Blob, Build, Ids, UserName};
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -80,6 +79,8 @@ pub struct Config {
     pub brokers: Blob<{ monitor_broker::SETTINGS }>,
     /// What authd is told.
     pub authd: AuthdSettings,
+    /// The files of `[[certificate]]`, the certificate of each before its key; at most 32 paths of less than 1024 bytes.
+    pub certificates: Vec<PathBuf>,
 }
 
 /// Settings that a reload cannot change.
@@ -135,8 +136,8 @@ pub struct User {
     pub ids: Option<Ids>,
     /// The account's root directory.
     pub home: PathBuf,
-    /// What it may do.
-    pub permissions: Permissions,
+    /// What it may do: the bits of child-ipc's `Permissions`, which root looks into none of.
+    pub permissions: u16,
 }
 
 impl Record for ToConfig {
@@ -147,24 +148,16 @@ impl Record for ToConfig {
 }
 
 impl Record for FromConfig {
-    /// Paths are shorter than 4096 bytes; there are two in a [`Config`], beside the settings it carries packed.
-    const CAP: usize = 40_960;
+    /// Paths are shorter than 4096 bytes; there are two in a [`Config`], beside those of certificates and the settings it carries packed.
+    const CAP: usize = 73_728;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
             FromConfig::Done(_) => 2..=2,
-            FromConfig::UsersFile(_) | FromConfig::Refused(_) => NONE,
+            _ => NONE,
         }
     }
 }
 
 impl Record for Account {
     const CAP: usize = 8192;
-    fn descriptors(&self) -> RangeInclusive<usize> {
-        NONE
-    }
 }
-
-/// The monitor's end.
-pub type MonitorEnd = Channel<ToConfig, FromConfig>;
-/// The other end, descriptor 0.
-pub type ConfigEnd = Channel<FromConfig, ToConfig>;

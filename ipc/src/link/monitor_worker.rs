@@ -8,9 +8,9 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::{CannotStart, Confine, Ready, log::LogRecord};
-use crate::call::{Call, NONE, ONE, Record, UP_TO_ONE};
-use crate::types::{Blob, BrokerId, Build, ListenerId, Port, SessionId, WorkerId};
-use crate::{Channel, MAX_FDS};
+use crate::MAX_FDS;
+use crate::call::{Call, NONE, ONE, Record, TWO, UP_TO_ONE};
+use crate::types::{Blob, BrokerId, Build, ListenerId, SessionId, WorkerId};
 
 /// Longest packed form of a worker's settings in bytes.
 pub const SETTINGS: usize = 19_456;
@@ -20,13 +20,14 @@ pub const SETTINGS: usize = 19_456;
 pub enum ToWorker {
     /// First record.
     Start(WorkerStart),
-    /// Link to authd; one descriptor. Comes again when authd was started again: the link before is dead.
+    /// Links to authd; two descriptors: for password checks, and for signatures. They come again when authd was started again:
+    /// those before are dead.
     Authd,
     /// Accept clients here; one descriptor, the listening socket all workers share.
     Listener(Listener),
     /// Accept no longer here, after a reload; sessions go on.
     CloseListener(ListenerId),
-    /// New values of settings, for sessions from now on and time-outs of all; packed (settings.rs).
+    /// New values of settings, for sessions from now on and time-outs of all; packed (ipc/child/src/link/settings.rs).
     Settings(Blob<SETTINGS>),
     /// Answer to [`PassivePool`]: that many descriptors, bound and listening. None: the range is used up now.
     PassivePool(PassiveSockets),
@@ -55,7 +56,7 @@ pub struct WorkerStart {
     pub confine: Confine,
     /// This worker.
     pub worker: WorkerId,
-    /// Initial settings, packed (settings.rs).
+    /// Initial settings, packed (ipc/child/src/link/settings.rs).
     pub settings: Blob<SETTINGS>,
     /// Key of the ledger's hash, the same for all workers; how many regions of it come next.
     pub ledger: (u64, u32),
@@ -99,8 +100,8 @@ impl Call for PassivePool {
 pub struct ConnectBack {
     /// A vouched session of the asking worker, with no other such question open.
     pub session: SessionId,
-    /// The port of PORT or EPRT.
-    pub port: Port,
+    /// The port of PORT or EPRT; none below 1024 is connected to.
+    pub port: u16,
 }
 
 /// Answer to [`ConnectBack`].
@@ -153,36 +154,18 @@ impl Record for ToWorker {
     const CAP: usize = SETTINGS + 1024;
     fn descriptors(&self) -> RangeInclusive<usize> {
         match self {
-            ToWorker::Authd | ToWorker::Listener(_) | ToWorker::Region(_) => ONE,
+            ToWorker::Authd => TWO,
+            ToWorker::Listener(_) | ToWorker::Region(_) => ONE,
             ToWorker::PassivePool(_) => PassivePool::RETURNED,
             ToWorker::ConnectBack(reply) if reply.errno == 0 => ONE,
             ToWorker::Granted(_) => UP_TO_ONE,
-            ToWorker::ConnectBack(_)
-            | ToWorker::Start(_)
-            | ToWorker::CloseListener(_)
-            | ToWorker::Settings(_)
-            | ToWorker::GrantRefused(_)
-            | ToWorker::Kick(_)
-            | ToWorker::Stop => NONE,
+            _ => NONE,
         }
     }
 }
 
 impl Record for FromWorker {
     fn descriptors(&self) -> RangeInclusive<usize> {
-        match self {
-            FromWorker::ConnectBack(_) => ConnectBack::SENT,
-            FromWorker::Ready(_)
-            | FromWorker::CannotStart(_)
-            | FromWorker::Log(_)
-            | FromWorker::Lines(_)
-            | FromWorker::PassivePool(_)
-            | FromWorker::SessionEnded(_) => NONE,
-        }
+        if let FromWorker::ConnectBack(_) = self { ConnectBack::SENT } else { NONE }
     }
 }
-
-/// The monitor's end.
-pub type MonitorEnd = Channel<ToWorker, FromWorker>;
-/// The worker's end, descriptor 0.
-pub type WorkerEnd = Channel<FromWorker, ToWorker>;

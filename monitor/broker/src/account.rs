@@ -2,7 +2,7 @@
 
 use std::{ffi::CStr, os::fd::AsFd};
 
-use ipc::{
+use child_ipc::{
     link::{monitor_broker::BrokerStart, settings::BrokerSettings},
     types::Permissions,
 };
@@ -61,6 +61,7 @@ impl Account {
     pub(crate) fn new(
         root: Root,
         start: &BrokerStart,
+        permissions: Permissions,
         settings: &BrokerSettings,
         zone: Option<Zone>,
         ahead: Ahead,
@@ -71,7 +72,7 @@ impl Account {
             groups: rustix::process::getgroups()?.into_iter().map(rustix::process::Gid::as_raw).collect(),
             name: Some(start.account.as_bytes()).filter(|n| fits_a_column(n)).map(<[u8]>::to_vec),
         };
-        let (permissions, atomic_uploads) = (start.permissions, settings.atomic_uploads);
+        let atomic_uploads = settings.atomic_uploads;
         Ok(Account { home: Home::new(root.as_fd())?, root, permissions, atomic_uploads, who, zone, ahead })
     }
 }

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use ipc::{Channel, link::worker_broker::BrokerEnd, types::WorkerId};
+use child_ipc::{Channel, link::worker_broker::BrokerEnd, types::WorkerId};
 use rustix::net::{Shutdown, shutdown};
 
 /// How long a stop waits for what is being done.

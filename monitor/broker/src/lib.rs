@@ -24,18 +24,18 @@ mod zone;
 
 use std::{fmt, process::ExitCode, sync::Arc};
 
-use ipc::{
+use child_ipc::{
     Channel, RecvError,
     link::{
         CannotStart, Ready,
         monitor_broker::{BrokerEnd, BrokerStart, FromBroker, ToBroker},
         settings::{BrokerSettings, unpack},
     },
-    types::Blob,
+    types::{Blob, Permissions},
 };
+use child_sandbox::{Confined, Confinement, Enforcement, Role};
 use nix::sys::signal::{SigSet, Signal};
 use rustix::fd::{AsFd, OwnedFd};
-use sandbox::{Confined, Confinement, Enforcement, Role};
 
 use crate::{account::Account, desk::Desk, listing::Ahead, monitor::Monitor, resolve::Root, zone::Zone};
 
@@ -45,7 +45,7 @@ const STACK: usize = 128 * 1024;
 /// Climbs the ladder and serves until the monitor says stop or is gone.
 pub fn run() -> ExitCode {
     let opened =
-        sandbox::take_link().map_err(|e| e.to_string()).and_then(|fd| open_link(fd).map_err(|e| e.to_string()));
+        child_sandbox::take_link().map_err(|e| e.to_string()).and_then(|fd| open_link(fd).map_err(|e| e.to_string()));
     let (mut link, monitor) = match opened {
         Ok(ends) => ends,
         // Without a link there is nobody to tell but the log of last resort.
@@ -102,15 +102,16 @@ fn settle(start: &BrokerStart, monitor: &Monitor) -> Result<(Account, Confined),
     if !(1..=256).contains(&start.slots) {
         return Err(about(start, format_args!("{} slots, which must be 1 to 256", start.slots)));
     }
-    let root = Root::open_home(&start.home).map_err(|e| no_home(start, e))?;
+    let permissions = Permissions::from_bits(start.permissions).ok_or_else(|| about(start, "an unknown permission"))?;
+    let mut root = Root::open_home(&start.home).map_err(|e| no_home(start, e))?;
     let settings: BrokerSettings = unpack(&start.settings).map_err(|breach| about(start, breach))?;
     let tzfile = settings.listing_zone.as_deref().map(zone::read);
     let ids = start.confine.ids.clone();
-    let confined = sandbox::confine(&Confinement {
+    let confined = child_sandbox::confine(Confinement {
         role: Role::Broker,
-        ids: ids.map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups }),
-        root: sandbox::Root::Directory(root.as_fd()),
-        rights: rules::rights(start.permissions, settings.atomic_uploads),
+        ids: ids.map(|ids| child_sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups }),
+        root: child_sandbox::Root::Directory(root.directory()),
+        rights: rules::rights(permissions, settings.atomic_uploads),
         enforcement: if start.confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required },
     })
     .map_err(|e| about(start, e))?;
@@ -121,7 +122,7 @@ fn settle(start: &BrokerStart, monitor: &Monitor) -> Result<(Account, Confined),
         let made = read.map_err(|e| e.to_string()).and_then(|tzfile| Zone::new(&tzfile).map_err(|e| e.to_string()));
         made.map_err(|why| monitor.fault(format_args!("listing_time: {why}; account {} sees UTC", start.account))).ok()
     });
-    let account = Account::new(root, start, &settings, zone, ahead).map_err(|e| about(start, e))?;
+    let account = Account::new(root, start, permissions, &settings, zone, ahead).map_err(|e| about(start, e))?;
     Ok((account, confined))
 }
 
@@ -143,7 +144,7 @@ fn open_slots(start: &BrokerStart, account: Account, desk: &Arc<Desk>, monitor: 
 fn serve_monitor(link: &mut BrokerEnd, monitor: &Monitor, desk: &Desk) -> ExitCode {
     loop {
         // There may be many brokers, and most of them wait most of the time: what the last step needed may go.
-        sandbox::give_back_pages();
+        child_sandbox::give_back_pages();
         match link.recv() {
             Ok(received) => match (received.record, received.fds.into_iter().next()) {
                 (ToBroker::AddWorker(worker), Some(socket)) => {

@@ -16,7 +16,7 @@ mod text;
 
 use std::os::fd::OwnedFd;
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Facts, Form, Why},
     types::VirtPath,
 };

@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event, Level, LogRecord},
         monitor_broker::{BrokerEnd, FromBroker},

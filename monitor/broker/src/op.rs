@@ -23,7 +23,7 @@ mod symlink;
 
 use std::os::fd::OwnedFd;
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Attrs, Done, Kind, Op, Why, WriteMode},
     types::Permission,
 };
@@ -39,7 +39,7 @@ pub(crate) fn run(account: &Account, staged: &mut Staged, op: &Op) -> Outcome {
     rules::check(op, account.permissions)?;
     match op {
         Op::OpenRead(path) => open_read::run(account, path),
-        Op::OpenWrite { path, mode: WriteMode::Replace, umask } if account.atomic_uploads => {
+        Op::OpenWrite { path, mode: WriteMode::Replace | WriteMode::Kept(0), umask } if account.atomic_uploads => {
             open_staged::run(account, staged, path, *umask)
         }
         Op::OpenWrite { path, mode, umask } => open_write::run(account, path, *mode, *umask),

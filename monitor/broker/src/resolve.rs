@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use ipc::{link::worker_broker::Why, types::VirtPath};
+use child_ipc::{link::worker_broker::Why, types::VirtPath};
 use rustix::{
     fs::{Mode, OFlags, ResolveFlags, fstat, openat2},
     io::Errno,
@@ -54,6 +54,11 @@ impl Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(home, flags, Mode::empty())?;
         Ok(Root { directory, is_slash: false })
+    }
+
+    /// The directory, for confining: another descriptor may take its place.
+    pub(crate) fn directory(&mut self) -> &mut OwnedFd {
+        &mut self.directory
     }
 
     /// Looks, once the process is confined, at what its root is, and whether it may be entered at all.

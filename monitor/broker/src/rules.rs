@@ -4,11 +4,11 @@
 //! ([`Permission::Overwrite`]) is decided by the call that makes the file (`O_EXCL`, `RENAME_NOREPLACE`), not before it.
 //! The same permissions narrow the Landlock domain. Not here: the file system's own permissions (the kernel has those).
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Op, Why},
     types::{Permission, Permissions, VirtPath},
 };
-use sandbox::Rights;
+use child_sandbox::Rights;
 
 use crate::unfinished;
 
@@ -80,7 +80,7 @@ pub(crate) fn rights(held: Permissions, atomic_uploads: bool) -> Rights {
 mod tests {
     use std::num::NonZeroU32;
 
-    use ipc::{
+    use child_ipc::{
         link::worker_broker::{Facts, Form, WriteMode},
         types::Blob,
     };

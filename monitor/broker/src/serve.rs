@@ -6,9 +6,10 @@
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
+    time::Duration,
 };
 
-use ipc::{
+use child_ipc::{
     Breach, RecvError, SendError,
     link::{
         log::{Event, Level},
@@ -16,9 +17,15 @@ use ipc::{
         worker_broker::{Answer, BrokerEnd, Why},
     },
 };
-use rustix::io::Errno;
+use rustix::{
+    io::Errno,
+    net::sockopt::{Timeout, set_socket_timeout},
+};
 
 use crate::{account::Account, desk::Desk, monitor::Monitor, op, staged::Staged};
+
+/// A link that has said nothing for so long rests.
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// How a link ended.
 enum End {
@@ -48,10 +55,22 @@ pub(crate) fn slot(account: &Account, desk: &Desk, monitor: &Monitor) {
 }
 
 fn serve(account: &Account, link: &mut BrokerEnd) -> End {
-    let mut staged = Staged::default();
+    let (mut staged, mut rests) = (Staged::default(), true);
     loop {
-        let ask = match link.recv() {
+        let received = link.recv();
+        if received.is_ok() == rests {
+            rests = !rests;
+            if let Err(errno) = set_socket_timeout(&*link, Timeout::Recv, (!rests).then_some(SILENCE)) {
+                return End::Fault(errno.into());
+            }
+        }
+        let ask = match received {
             Ok(received) => received.record,
+            // Nothing has come for a while: what the last question needed may go, as in lib.rs.
+            Err(RecvError::WouldBlock) if rests => {
+                child_sandbox::give_back_pages();
+                continue;
+            }
             Err(RecvError::Closed) => return End::Closed,
             Err(RecvError::Breach(breach)) => return End::Breach(breach),
             Err(RecvError::WouldBlock) => return End::Breach(Breach::OutOfPhase("a link to a broker blocks")),

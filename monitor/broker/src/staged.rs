@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, num::NonZeroU32, os::fd::OwnedFd};
 
-use ipc::link::worker_broker::Why;
+use child_ipc::link::worker_broker::Why;
 use rustix::{
     fs::{AtFlags, RenameFlags, fsync, linkat, renameat_with, unlinkat},
     io::{Errno, fcntl_dupfd_cloexec},

@@ -8,7 +8,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use ipc::link::worker_broker::{Medium, Storage};
+use child_ipc::link::worker_broker::{Medium, Storage};
 use rustix::{
     fs::{Stat, fstat, fstatfs},
     io::{Errno, ReadWriteFlags, preadv2},

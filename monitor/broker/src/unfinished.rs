@@ -6,7 +6,7 @@
 
 use std::{ffi::CStr, os::fd::OwnedFd};
 
-use ipc::{link::worker_broker::Why, types::Permission};
+use child_ipc::{link::worker_broker::Why, types::Permission};
 use rustix::{
     fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat, flock, fstat, statat, unlinkat},
     io::Errno,

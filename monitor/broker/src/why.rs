@@ -1,6 +1,6 @@
 //! errno → [`Why`], in one place for every operation.
 
-use ipc::link::worker_broker::Why;
+use child_ipc::link::worker_broker::Why;
 use rustix::io::Errno;
 
 /// What to tell a client about a failed call.

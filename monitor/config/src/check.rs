@@ -2,19 +2,22 @@
 
 use std::thread::available_parallelism;
 
-use ipc::link::monitor_config::{Listen, User};
-use ipc::link::places::{Door, Host, MOST, Passive};
-use ipc::link::settings::pack;
-use ipc::types::{Ids, UserName};
+use child_ipc::link::monitor_config::{Listen, User};
+use child_ipc::link::places::{Door, Host, MOST, Passive};
+use child_ipc::link::settings::{Require, pack};
+use child_ipc::link::user_record::CertificateLogin;
+use child_ipc::types::{Ids, UserName};
 use rustix::process::geteuid;
 
 use crate::keywords::{CONFIG, REPEATED, USER};
 use crate::parse::{Found, Source, defaults};
 use crate::value::uid;
-use crate::{Entry, Judged, Part, Settings, Users};
+use crate::{Entry, Judged, Part, Security, Settings, Users};
 
 /// As many accounts as authd takes.
 const MOST_USERS: usize = 131_072;
+/// Certificates, so that all their files go to authd in one record.
+const MOST_CERTIFICATES: usize = 16;
 
 /// Judges caisson.toml(5); `root`: caissond was started by root.
 ///
@@ -33,6 +36,7 @@ pub fn settings(source: &Source, root: bool) -> Result<Settings, String> {
     }
     settings.hosts = settings.ftp.places.hosts.iter().map(|host| host.name.clone()).collect();
     fill_in(&mut settings);
+    secure(&mut settings).map_err(|(offset, why)| source.error(offset, why))?;
     if !(1..=16).contains(&settings.config.listen.len()) {
         let message = "listen.address: expected 1 to 16 sections, as in [[listen]] address = \"0.0.0.0:21\"";
         return Err(source.error(0, message));
@@ -58,6 +62,15 @@ fn hand_on(Settings { config, ftp, brokers, .. }: &mut Settings) -> Option<()> {
     Some(())
 }
 
+/// Workers ask clients for certificates where an account has some; otherwise no client is bothered. `None`: it does not fit
+/// what workers are told, which cannot be.
+pub fn ask_for_certificates(settings: &mut Settings, users: &Users) -> Option<()> {
+    if let Some(tls) = &mut settings.ftp.tls {
+        tls.asks_certificates = users.values().any(|user| !user.certificates.is_empty());
+    }
+    hand_on(settings)
+}
+
 /// Puts a repeated section where it belongs, or says which keyword is wrong.
 fn add(found: Found<Part>, source: &Source, settings: &mut Settings) -> Result<(), (&'static str, String)> {
     let Found { section, holds: part, offset } = found;
@@ -69,17 +82,43 @@ fn add(found: Found<Part>, source: &Source, settings: &mut Settings) -> Result<(
             return Err(("name", "listed twice".to_owned()));
         }
         places.hosts.push(Host { name, banner: part.banner });
+    } else if let (Some(certificate), Some(key)) = (part.certificate, part.key) {
+        if config.certificates.len() == 2 * MOST_CERTIFICATES {
+            return Err(("certificate", format!("expected at most {MOST_CERTIFICATES} sections")));
+        }
+        config.certificates.extend([certificate, key]);
     } else if let Some(address) = part.address {
         if config.listen.iter().any(|other| other.address == address) {
             return Err(("address", "listed twice".to_owned()));
         }
         let proxied = !part.proxies.is_empty();
+        match part.tls {
+            Some(Security::No) => settings.tls.plain.push(address),
+            Some(Security::Implicit) => settings.tls.implicit.push(address),
+            Some(Security::Explicit) | None => {}
+        }
+        if part.tls.is_some_and(|tls| tls != Security::No) {
+            settings.wants_certificate = Some((offset, "listen.tls"));
+        }
         config.listen.push(Listen { address, place: source.line_and_column(offset), proxied });
         if proxied {
             places.doors.push(Door { address, proxies: part.proxies });
         }
     }
     Ok(())
+}
+
+/// TLS where there is a certificate; where there is none, nothing may ask for it.
+fn secure(settings: &mut Settings) -> Result<(), (usize, String)> {
+    let tls = &settings.tls;
+    if !settings.config.certificates.is_empty() {
+        settings.ftp.tls = Some(tls.clone());
+        return Ok(());
+    }
+    let required = (tls.require != Require::No).then_some((0, "tls_required"));
+    let why =
+        |key| format!("{key}: needs a section [[certificate]]; caissonctl make-certificate makes one to begin with");
+    settings.wants_certificate.or(required).map_or(Ok(()), |(offset, key)| Err((offset, why(key))))
 }
 
 /// The numbers that depend on the machine.
@@ -151,8 +190,29 @@ fn judge(entry: &Entry, settings: &Settings) -> Result<Judged, (&'static str, St
     if let Some(host) = entry.account.hosts.iter().find(|host| !settings.hosts.contains(host)) {
         return Err(("hosts", format!("\"{host}\" is the name of no [[host]] in caisson.toml(5)")));
     }
+    certificates(&entry.account, settings)?;
     let gid = entry.gid.or_else(|| primary_group(uid));
     let gid = gid.ok_or_else(|| ("gid", format!("missing; the system has no user {uid} to take it from")))?;
     let ids = Some(Ids { uid, gid, groups: entry.groups.clone() });
     Ok(Judged { user: User { ids, ..entry.account.user.clone() }, ..entry.account.clone() })
+}
+
+/// Refuses what an admin may take for protection and is none.
+fn certificates(of: &Judged, settings: &Settings) -> Result<(), (&'static str, String)> {
+    use CertificateLogin::{Login, No, SecondFactor};
+    let wrong = match (of.certificate_login, of.certificates.is_empty(), of.hash.is_some()) {
+        (No, true, _) => return Ok(()),
+        (No, false, _) => ("certificate_login", "certificates are listed; expected \"second-factor\" or \"login\""),
+        (_, true, _) => ("certificates", "missing; certificate_login needs at least one"),
+        (Login, _, true) => {
+            ("password", "is never asked for with certificate_login = \"login\"; take one of the two out")
+        }
+        (SecondFactor, _, false) => ("password", "missing; certificate_login = \"second-factor\" needs one"),
+        _ if settings.ftp.tls.is_none() => (
+            "certificates",
+            "need TLS: a section [[certificate]] in caisson.toml(5); caissonctl make-certificate makes one",
+        ),
+        _ => return Ok(()),
+    };
+    Err((wrong.0, wrong.1.to_owned()))
 }

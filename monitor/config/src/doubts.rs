@@ -11,8 +11,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use ipc::link::monitor_config::WARNINGS;
-use ipc::types::Blob;
+use child_ipc::link::monitor_config::WARNINGS;
+use child_ipc::types::Blob;
 use rustix::process::{Resource, getrlimit};
 
 use crate::{Settings, Users};

@@ -2,10 +2,11 @@
 //!
 //! caisson.toml(5) and caisson-users(5) list them in this order; tests/man.rs compares both ways.
 
-use ipc::types::HostName;
+use child_ipc::types::HostName;
 
 use crate::value::{
-    absolute, address, banner, gid, gids, hash, hosts, level, networks, permissions, ports, set, uid, zone,
+    absolute, address, banner, certificate_login, file, fingerprints, gid, gids, hash, hosts, level, networks,
+    permissions, ports, require, resumption, security, set, uid, zone,
 };
 use crate::{Entry, Part, Settings};
 
@@ -51,9 +52,11 @@ impl<T> Kind<T> {
     }
 }
 
+const FINGERPRINTS: &str = "an array of at most 8 strings, SHA-256 of a certificate in 64 hexadecimal digits";
 const BANNER: &str = "a string of at most 1024 printable bytes, lines separated by \\n";
 const HOSTS: &str = "an array of at most 16 names of [[host]] sections of caisson.toml";
 const IPV4: &str = "a string, an IPv4 address";
+const FILE: &str = "a string, an absolute path of less than 1024 bytes";
 const PATH: &str = "a string, an absolute path";
 const UID: &str = "a uid, or a string, the name of a user of the system";
 const GID: &str = "a gid, or a string, the name of a group of the system";
@@ -90,6 +93,8 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "passive_address",       UNSET,     Text(IPV4, |c, v| set(&mut c.ftp.passive_address, v.parse().ok().map(Some)))),
     word("", "active",                "true",    Flag(|c, on| c.ftp.active = on)),
     word("", "active_source_port_20", "false",   Flag(|c, on| c.config.active_source_port_20 = on)),
+    word("", "tls_required",          "\"no\"",  Text("\"no\" or \"login\" or \"data\"", |c, v| set(&mut c.tls.require, require(v)))),
+    word("", "data_resumption",       "\"if-offered\"", Text("\"required\" or \"if-offered\" or \"off\"", |c, v| set(&mut c.tls.resumption, resumption(v)))),
     word("", "login_timeout_secs",    "60",      Number(0, DAY, |c, n| c.ftp.login_timeout_secs = n as u32)),
     word("", "idle_timeout_secs",     "300",     Number(0, DAY, |c, n| c.ftp.idle_timeout_secs = n as u32)),
     word("", "data_connect_timeout_secs", "30",  Number(0, DAY, |c, n| c.ftp.data_connect_timeout_secs = n as u32)),
@@ -120,6 +125,9 @@ pub const CONFIG: &[Keyword<Settings>] = &[
 pub const REPEATED: &[Keyword<Part>] = &[
     word("listen", "address",         REQUIRED,  Text("a string ADDRESS:PORT, as in \"0.0.0.0:21\" or \"[::]:21\"", |l, v| set(&mut l.address, address(v).map(Some)))),
     word("listen", "proxies",         UNSET,     List(NETWORKS, |l, v| set(&mut l.proxies, Some(networks(v)?)))),
+    word("listen", "tls",             UNSET,     Text("\"no\" or \"explicit\" or \"implicit\"", |l, v| set(&mut l.tls, security(v).map(Some)))),
+    word("certificate", "certificate", REQUIRED, Text(FILE, |c, v| set(&mut c.certificate, file(v).map(Some)))),
+    word("certificate", "key",        REQUIRED,  Text(FILE, |c, v| set(&mut c.key, file(v).map(Some)))),
     word("passive", "clients",        REQUIRED,  List(NETWORKS, |p, v| set(&mut p.clients, Some(networks(v)?)))),
     word("passive", "address",        UNSET,     Text(IPV4, |p, v| set(&mut p.external, v.parse().ok().map(Some)))),
     word("host", "name",              REQUIRED,  Text("a string, a host name as clients write it", |h, v| set(&mut h.name, HostName::new(v.as_bytes()).map(Some)))),
@@ -129,8 +137,10 @@ pub const REPEATED: &[Keyword<Part>] = &[
 /// `[[user]]` of caisson-users(5).
 #[rustfmt::skip]
 pub const USER: &[Keyword<Entry>] = &[
-    word("user", "name",              REQUIRED,  Text("a string of 1 to 64 bytes without control bytes, / and :", |e, v| set(&mut e.name, ipc::types::UserName::new(v.as_bytes()).map(Some)))),
+    word("user", "name",              REQUIRED,  Text("a string of 1 to 64 bytes without control bytes, / and :", |e, v| set(&mut e.name, child_ipc::types::UserName::new(v.as_bytes()).map(Some)))),
     word("user", "password",          UNSET,     Text("a string, an argon2id hash in PHC form", |e, v| set(&mut e.account.hash, Some(hash(v)?)))),
+    word("user", "certificate_login", "\"no\"",  Text("\"no\" or \"second-factor\" or \"login\"", |e, v| set(&mut e.account.certificate_login, certificate_login(v)))),
+    word("user", "certificates",      "[]",      List(FINGERPRINTS, |e, v| set(&mut e.account.certificates, Some(fingerprints(v)?)))),
     word("user", "home",              REQUIRED,  Text(PATH, |e, v| set(&mut e.account.user.home, absolute(v)))),
     word("user", "uid",               REQUIRED,  Id(UID, |e, v| set(&mut e.uid, Some(uid(v)?)))),
     word("user", "gid",               UNSET,     Id(GID, |e, v| set(&mut e.gid, Some(gid(v)?)))),

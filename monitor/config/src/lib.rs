@@ -26,16 +26,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ipc::Received;
-use ipc::link::Confine;
-use ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
-use ipc::link::settings::{BrokerSettings, FtpSettings};
-use ipc::types::{Blob, HostName, Network, UserName};
-use sandbox::{Confinement, Enforcement, Rights, Role, Root};
+use child_ipc::Received;
+use child_ipc::link::Confine;
+use child_ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
+use child_ipc::link::settings::{BrokerSettings, FtpSettings, Tls};
+use child_ipc::link::user_record::{CertificateLogin, Fingerprint};
+use child_ipc::types::{Blob, HostName, Network, UserName};
+use child_sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 use crate::doubts::Doubts;
 
-pub use check::{accounts, settings};
+pub use check::{accounts, ask_for_certificates, settings};
 pub use keywords::{CONFIG, Keyword, Kind, REPEATED, REQUIRED, UNSET, USER};
 pub use parse::Source;
 
@@ -56,6 +57,10 @@ pub struct Settings {
     pub users_file: PathBuf,
     pub worker_user: String,
     pub authd_user: String,
+    /// What workers are told of it, if there is a certificate.
+    pub tls: Tls,
+    /// Where TLS is asked for, which needs a certificate: offset and keyword.
+    pub wants_certificate: Option<(usize, &'static str)>,
     pub anonymous: bool,
     /// The names of `[[host]]`.
     pub hosts: Vec<HostName>,
@@ -69,11 +74,25 @@ pub struct Part {
     /// `address` of `[[listen]]`.
     pub address: Option<SocketAddr>,
     pub proxies: Vec<Network>,
+    pub tls: Option<Security>,
+    pub certificate: Option<PathBuf>,
+    pub key: Option<PathBuf>,
     pub clients: Vec<Network>,
     /// `address` of `[[passive]]`.
     pub external: Option<Ipv4Addr>,
     pub name: Option<HostName>,
     pub banner: Option<Blob<1024>>,
+}
+
+/// `tls` of `[[listen]]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    /// There is none.
+    No,
+    /// By AUTH.
+    Explicit,
+    /// From the first byte on.
+    Implicit,
 }
 
 /// One `[[user]]` as written: names looked up, not yet judged.
@@ -97,13 +116,17 @@ pub struct Judged {
     pub any_password: bool,
     /// For authd: clients must have named one of these.
     pub hosts: Vec<HostName>,
+    /// For authd: what its certificates are for.
+    pub certificate_login: CertificateLogin,
+    /// For authd: its certificates.
+    pub certificates: Vec<Fingerprint>,
     /// What the monitor is told.
     pub user: User,
 }
 
 /// Takes the link, reads, answers, and is done. What it cannot tell the monitor goes to standard error.
 pub fn run() -> ExitCode {
-    let opened = sandbox::take_link().map_err(|e| e.to_string());
+    let opened = child_sandbox::take_link().map_err(|e| e.to_string());
     let link = opened.and_then(|link| ConfigEnd::from_fd(link).map_err(|e| format!("descriptor 0: {e}")));
     let told = link.and_then(|mut link| {
         let (last, tables) = match read(&mut link) {
@@ -130,7 +153,7 @@ fn read(link: &mut ConfigEnd) -> Result<(Loaded, [OwnedFd; 2]), String> {
     let root = confine.ids.is_some();
     let (weaker, doubts) = confined(confine)?;
     let source = read_file(config, String::from_utf8_lossy(file.as_bytes()).into_owned(), "-f")?;
-    let settings = settings(&source, root)?;
+    let mut settings = settings(&source, root)?;
     link.send(&FromConfig::UsersFile(settings.users_file.clone()), &[]).map_err(|e| format!("the link: {e:?}"))?;
     let (ToConfig::Users, users) = receive(link)? else {
         return Err("caisson-config: Users follows UsersFile".to_owned());
@@ -139,6 +162,7 @@ fn read(link: &mut ConfigEnd) -> Result<(Loaded, [OwnedFd; 2]), String> {
     let users = hidden(users).map_err(|why| format!("{name}: {why} (named by users_file)"))?;
     let users = read_file(users, name, "users_file")?;
     let users = accounts(&users, &source, &settings)?;
+    ask_for_certificates(&mut settings, &users).ok_or("caisson-config: settings of workers are too long")?;
     let tables = table::tables(&users).map_err(|e| format!("memfd: {e}"))?;
     let warnings = doubts.about(&settings, &users);
     Ok((Loaded { config: settings.config, weaker: Blob::cut(weaker.as_bytes()), warnings }, tables))
@@ -152,10 +176,10 @@ fn receive(link: &mut ConfigEnd) -> Result<(ToConfig, OwnedFd), String> {
 
 /// What could not be enforced, and what was to be prepared before.
 fn confined(confine: Confine) -> Result<(String, Doubts), String> {
-    let ids = confine.ids.map(|ids| sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups });
+    let ids = confine.ids.map(|ids| child_sandbox::Ids { uid: ids.uid, gid: ids.gid, groups: ids.groups });
     let enforcement = if confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
     let order = Confinement { role: Role::Config, ids, root: Root::Keep, rights: Rights::NONE, enforcement };
-    let confined = sandbox::confine(&order).map_err(|e| e.to_string())?;
+    let confined = child_sandbox::confine(order).map_err(|e| e.to_string())?;
     // Modules of the name service are loaded now, for nothing becomes executable after the seal.
     value::load_name_service();
     let doubts = Doubts::new().map_err(|e| format!("caisson-config: a thread: {e}"))?;

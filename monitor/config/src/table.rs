@@ -1,13 +1,13 @@
-//! Writes the tables of [`ipc::table`]: accounts for the monitor, and for authd names and hashes, which the monitor never reads.
+//! Writes the tables of [`child_ipc::table`]: accounts for the monitor, and for authd names and hashes, which the monitor never reads.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
-use ipc::link::monitor_config::Account;
-use ipc::link::user_record::UserRecord;
-use ipc::table::SEALS;
-use ipc::types::UserName;
+use child_ipc::link::monitor_config::Account;
+use child_ipc::link::user_record::UserRecord;
+use child_ipc::table::SEALS;
+use child_ipc::types::UserName;
 use postcard::to_stdvec;
 use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
 
@@ -19,7 +19,9 @@ pub(crate) fn tables(users: &Users) -> io::Result<[OwnedFd; 2]> {
     let record = |(name, of): (&UserName, &Judged)| {
         let (hash, hosts) = (of.hash.clone(), of.hosts.clone());
         let (locked, any_password) = (of.user.locked, of.any_password);
-        to_stdvec(&UserRecord { name: name.clone(), hash, locked, any_password, hosts })
+        let (certificate_login, certificates) = (of.certificate_login, of.certificates.clone());
+        let name = name.clone();
+        to_stdvec(&UserRecord { name, hash, locked, any_password, hosts, certificate_login, certificates })
     };
     Ok([sealed("accounts", users.iter().map(account))?, sealed("users", users.iter().map(record))?])
 }
@@ -43,8 +45,8 @@ fn sealed(name: &str, records: impl Iterator<Item = postcard::Result<Vec<u8>>>) 
 mod tests {
     use std::os::fd::AsFd;
 
-    use ipc::link::monitor_config::User;
-    use ipc::types::Blob;
+    use child_ipc::link::monitor_config::User;
+    use child_ipc::types::Blob;
 
     use super::*;
 
@@ -65,7 +67,7 @@ mod tests {
     fn the_monitor_gets_accounts_without_hashes() {
         let [accounts, _] = tables(&users()).unwrap();
         assert!(!bytes(&accounts).windows(8).any(|part| part == b"argon2id"));
-        let read: Vec<Account> = ipc::table::read(accounts, 1).unwrap();
+        let read: Vec<Account> = child_ipc::table::read(accounts, 1).unwrap();
         assert_eq!(
             read,
             [Account { name: UserName::new(b"alice").unwrap(), user: users().pop_first().unwrap().1.user }]
@@ -88,10 +90,10 @@ mod tests {
     #[test]
     fn a_table_that_is_long_cut_or_not_sealed_is_refused() {
         let [accounts, _] = tables(&users()).unwrap();
-        assert!(ipc::table::read::<Account>(accounts, 0).unwrap_err().to_string().contains("too many"));
+        assert!(child_ipc::table::read::<Account>(accounts, 0).unwrap_err().to_string().contains("too many"));
         let cut = sealed("cut", [Ok(vec![0; 4])].into_iter()).unwrap();
-        assert!(ipc::table::read::<Account>(cut, 9).is_err());
+        assert!(child_ipc::table::read::<Account>(cut, 9).is_err());
         let open = memfd_create("open", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
-        assert!(ipc::table::read::<Account>(open, 9).unwrap_err().to_string().contains("not sealed"));
+        assert!(child_ipc::table::read::<Account>(open, 9).unwrap_err().to_string().contains("not sealed"));
     }
 }

@@ -7,9 +7,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipc::link::{log::Level, monitor_config::Ports};
-use ipc::types::{Blob, HostName, Network, NoNetwork, Permission, Permissions};
+use child_ipc::link::{
+    log::Level,
+    monitor_config::Ports,
+    settings::{Require, Resumption},
+    user_record::{CERTIFICATES, CertificateLogin, Fingerprint},
+};
+use child_ipc::types::{Blob, HostName, Network, NoNetwork, Permission, Permissions};
 use nix::unistd::{Group, User};
+
+use crate::Security;
 
 /// `FIRST-LAST`, both from 1024 to 65535, in this order.
 pub(crate) fn ports(text: &str) -> Option<Ports> {
@@ -26,6 +33,27 @@ pub(crate) fn set<V>(slot: &mut V, value: Option<V>) -> Result<(), String> {
 
 pub(crate) fn absolute(path: &str) -> Option<PathBuf> {
     (path.starts_with('/') && path.len() < 4096 && !path.contains(char::is_control)).then(|| path.into())
+}
+
+/// The file of a certificate or key.
+pub(crate) fn file(path: &str) -> Option<PathBuf> {
+    absolute(path).filter(|_| path.len() < 1024)
+}
+
+pub(crate) fn security(word: &str) -> Option<Security> {
+    let words = [("no", Security::No), ("explicit", Security::Explicit), ("implicit", Security::Implicit)];
+    words.iter().find(|(name, _)| *name == word).map(|&(_, security)| security)
+}
+
+pub(crate) fn require(word: &str) -> Option<Require> {
+    let words = [("no", Require::No), ("login", Require::Login), ("data", Require::Data)];
+    words.iter().find(|(name, _)| *name == word).map(|&(_, require)| require)
+}
+
+pub(crate) fn resumption(word: &str) -> Option<Resumption> {
+    use Resumption::{IfOffered, Off, Required};
+    let words = [("required", Required), ("if-offered", IfOffered), ("off", Off)];
+    words.iter().find(|(name, _)| *name == word).map(|&(_, resumption)| resumption)
 }
 
 pub(crate) fn address(text: &str) -> Option<SocketAddr> {
@@ -56,16 +84,58 @@ pub(crate) fn level(word: &str) -> Option<Level> {
     levels.iter().find(|(name, _)| *name == word).map(|&(_, level)| level)
 }
 
-pub(crate) fn permissions(words: &[String]) -> Option<Permissions> {
-    words.iter().try_fold(Permissions::NONE, |granted, word| match word.as_str() {
+/// A set of permissions, as the number that goes to the account's broker.
+pub(crate) fn permissions(words: &[String]) -> Option<u16> {
+    let granted = words.iter().try_fold(Permissions::NONE, |granted, word| match word.as_str() {
         "all" => Some(Permissions::ALL),
         _ => Permission::ALL.iter().find(|(name, _)| name == word).map(|&(_, permission)| granted.with(permission)),
-    })
+    });
+    granted.map(Permissions::bits)
 }
 
 /// Names of hosts, at most 16.
 pub(crate) fn hosts(names: &[String]) -> Option<Vec<HostName>> {
     names.iter().map(|name| HostName::new(name.as_bytes())).collect::<Option<_>>().filter(|_| names.len() <= 16)
+}
+
+pub(crate) fn certificate_login(word: &str) -> Option<CertificateLogin> {
+    use CertificateLogin::{Login, No, SecondFactor};
+    let words = [("no", No), ("second-factor", SecondFactor), ("login", Login)];
+    words.iter().find(|(name, _)| *name == word).map(|&(_, login)| login)
+}
+
+/// Fingerprints of certificates, as openssl-x509(1) prints them or without colons; each once.
+pub(crate) fn fingerprints(texts: &[String]) -> Result<Vec<Fingerprint>, String> {
+    let mut all = Vec::new();
+    for text in texts {
+        let wrong =
+            || format!("\"{text:.128}\" is no SHA-256 fingerprint: openssl x509 -noout -fingerprint -sha256 -in FILE");
+        let fingerprint = fingerprint(text).ok_or_else(wrong)?;
+        if all.contains(&fingerprint) {
+            return Err(format!("\"{text:.128}\" is listed twice"));
+        }
+        all.push(fingerprint);
+    }
+    if all.len() <= CERTIFICATES { Ok(all) } else { Err(String::new()) }
+}
+
+/// 64 hexadecimal digits, perhaps with a colon between each two and the next.
+fn fingerprint(text: &str) -> Option<Fingerprint> {
+    let mut bytes = Fingerprint::default();
+    let digits = match text.len() {
+        64 => text.as_bytes().chunks_exact(2).collect::<Vec<_>>(),
+        95 => text.as_bytes().split(|&b| b == b':').collect(),
+        _ => return None,
+    };
+    if digits.len() != bytes.len() {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(digits) {
+        let [high, low] = digits else { return None };
+        let digit = |of: u8| char::from(of).to_digit(16);
+        *byte = u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()?;
+    }
+    Some(bytes)
 }
 
 /// A uid: a number, or a name of passwd(5).
@@ -151,6 +221,25 @@ mod tests {
         }
         assert!(zone("Atlantis/Poseidonis").unwrap_err().contains("install tzdata"));
         assert!(zone("tzdata.zi").is_err() && zone("zone1970+tab").is_err() && zone("Europe").is_err());
+    }
+
+    #[test]
+    fn a_fingerprint_is_taken_with_colons_and_without_and_only_whole() {
+        let plain = "00ff".repeat(16);
+        let colons = vec!["00:FF"; 16].join(":");
+        let expected: Fingerprint = std::array::from_fn(|n| if n % 2 == 0 { 0 } else { 0xff });
+        assert_eq!(fingerprints(std::slice::from_ref(&plain)), Ok(vec![expected]));
+        assert_eq!(fingerprints(std::slice::from_ref(&colons)), Ok(vec![expected]));
+        assert!(fingerprints(&[plain.clone(), colons.clone()]).unwrap_err().ends_with("is listed twice"));
+        let many = |count: usize| (0..count).map(|n| format!("{n:064x}")).collect::<Vec<_>>();
+        assert_eq!(fingerprints(&many(8)).map(|all| all.len()), Ok(8));
+        assert_eq!(fingerprints(&many(9)), Err(String::new()));
+        let doubled = colons.replacen(':', "", 1) + ":";
+        for bad in
+            ["", &plain[1..], &plain.replacen("ff", "fg", 1), &colons[1..], &doubled, &plain.replacen("ff", "+f", 1)]
+        {
+            assert!(fingerprints(&[bad.to_owned()]).unwrap_err().contains("openssl x509"), "{bad}");
+        }
     }
 
     #[test]

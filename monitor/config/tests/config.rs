@@ -7,8 +7,9 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
+use child_ipc::link::settings::unpack;
+use child_ipc::types::{Permission, Permissions};
 use config::{Settings, Source, Users};
-use ipc::link::settings::unpack;
 
 const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=1$c2FsdHNhbHRzYWx0c2FsdA$YcUdS5tJ2lzQe4O2JcJ2s0wuyH9mKKUZFZvHBRoNQ0s";
 
@@ -44,8 +45,9 @@ impl Files {
             Ok::<_, String>(Source { file: path.display().to_string(), text })
         };
         let config = read(self.config())?;
-        let settings = config::settings(&config, uid() == 0)?;
+        let mut settings = config::settings(&config, uid() == 0)?;
         let users = config::accounts(&read(settings.users_file.clone())?, &config, &settings)?;
+        config::ask_for_certificates(&mut settings, &users).expect("it fits");
         Ok((settings, users))
     }
 
@@ -104,11 +106,8 @@ fn what_is_written_arrives() {
     assert_eq!((unpack(&config.workers), unpack(&config.brokers)), (Ok(ftp.clone()), Ok(brokers)));
     assert_eq!((ftp.banner.as_bytes(), ftp.buffer_pool_bytes), (&b"a\nb"[..], 1_000_000));
     let bob = &users.values().next().unwrap().user;
-    assert!(
-        bob.locked
-            && bob.permissions.has(ipc::types::Permission::Read)
-            && !bob.permissions.has(ipc::types::Permission::Write)
-    );
+    assert!(bob.locked);
+    assert_eq!(bob.permissions, Permissions::NONE.with(Permission::Read).with(Permission::List).bits());
     assert_eq!(bob.ids.as_ref().unwrap().gid, 7);
 }
 
@@ -357,4 +356,81 @@ fn whatever_is_done_to_a_file_the_answer_is_one_line_with_its_place() {
         write(&files.config(), std::str::from_utf8(&config).unwrap());
         write(&files.users(), std::str::from_utf8(&users).unwrap());
     }
+}
+
+#[test]
+fn tls_is_told_to_workers_where_there_is_a_certificate_and_asked_for_nowhere_else() {
+    use child_ipc::link::settings::{Require, Resumption, Tls};
+    let pair = "[[certificate]]\ncertificate = \"/c.pem\"\nkey = \"/k.pem\"\n";
+    let implicit = "[[listen]]\naddress = \"127.0.0.1:990\"\ntls = \"implicit\"\n";
+    let head = "tls_required = \"login\"\ndata_resumption = \"required\"\n";
+    let (settings, _) = Files::new(&format!("{head}{implicit}{pair}"), "").load().unwrap();
+    assert_eq!(settings.config.certificates, [PathBuf::from("/c.pem"), "/k.pem".into()]);
+    let implicit_at = vec!["127.0.0.1:990".parse().unwrap()];
+    let (require, resumption) = (Require::Login, Resumption::Required);
+    let expected = Tls { implicit: implicit_at, require, resumption, ..Tls::default() };
+    assert_eq!(settings.ftp.tls, Some(expected));
+    let (settings, _) = Files::new("", "").load().unwrap();
+    assert_eq!(settings.ftp.tls, None);
+    for (config, place) in [(head, "caisson.toml:1:1: tls_required: "), (implicit, "caisson.toml:4:1: listen.tls: ")] {
+        let error = Files::new(config, "").error();
+        assert!(error.starts_with(place) && error.ends_with("make-certificate makes one to begin with"), "{error}");
+    }
+}
+
+#[test]
+fn a_certificate_has_a_key_and_there_are_sixteen_at_most() {
+    let pair = "[[certificate]]\ncertificate = \"/c.pem\"\nkey = \"/k.pem\"\n";
+    assert!(Files::new(&pair.repeat(16), "").load().is_ok());
+    assert!(Files::new(&pair.repeat(17), "").error().contains("certificate.certificate: expected at most 16 sections"));
+    let error = Files::new("[[certificate]]\ncertificate = \"/c.pem\"\n", "").error();
+    assert!(error.contains("certificate.key: missing; expected a string, an absolute path"), "{error}");
+    let long = format!("[[certificate]]\ncertificate = \"/{}\"\nkey = \"/k\"\n", "c".repeat(1024));
+    assert!(Files::new(&long, "").error().contains("of less than 1024 bytes"));
+}
+
+#[test]
+fn clients_are_asked_for_certificates_where_an_account_has_some() {
+    use child_ipc::link::{settings::FtpSettings, user_record::CertificateLogin};
+    let pair = "[[certificate]]\ncertificate = \"/c.pem\"\nkey = \"/k.pem\"\n";
+    let more = format!("certificate_login = \"second-factor\"\ncertificates = [\"{}\"]", "ab".repeat(32));
+    let (settings, users) = Files::new(pair, &account("alice", &more)).load().unwrap();
+    let alice = users.values().next().unwrap();
+    assert_eq!(alice.certificate_login, CertificateLogin::SecondFactor);
+    assert_eq!(alice.certificates, [[0xab; 32]]);
+    let told: FtpSettings = unpack(&settings.config.workers).unwrap();
+    assert!(told.tls.unwrap().asks_certificates);
+    let (settings, _) = Files::new(pair, &account("alice", "")).load().unwrap();
+    let told: FtpSettings = unpack(&settings.config.workers).unwrap();
+    assert!(!told.tls.unwrap().asks_certificates);
+}
+
+#[test]
+fn what_looks_like_protection_by_a_certificate_and_is_none_is_refused() {
+    let pair = "[[certificate]]\ncertificate = \"/c.pem\"\nkey = \"/k.pem\"\n";
+    let listed = format!("certificates = [\"{}\"]", "ab".repeat(32));
+    let with = |login: &str, more: &str| account("alice", &format!("certificate_login = \"{login}\"\n{more}"));
+    let bare =
+        |users: String| users.lines().filter(|line| !line.starts_with("password")).collect::<Vec<_>>().join("\n");
+    for (users, error) in [
+        (account("alice", &listed), "users.toml:1:1: user.certificate_login: certificates are listed; expected"),
+        (with("login", ""), "users.toml:1:1: user.certificates: missing; certificate_login needs at least one"),
+        (with("second-factor", ""), "users.toml:1:1: user.certificates: missing; certificate_login needs at least one"),
+        (
+            with("login", &listed),
+            "users.toml:1:1: user.password: is never asked for with certificate_login = \"login\"",
+        ),
+        (bare(with("second-factor", &listed)), "users.toml:1:1: user.password: missing; certificate_login ="),
+        (with("maybe", &listed), "users.toml:7:21: user.certificate_login: expected \"no\" or \"second-factor\" or"),
+        (
+            with("login", "certificates = [\"ab\"]"),
+            "users.toml:8:16: user.certificates: \"ab\" is no SHA-256 fingerprint",
+        ),
+    ] {
+        let got = Files::new(pair, &users).error();
+        assert!(got.starts_with(error), "{got}");
+    }
+    assert!(Files::new(pair, &bare(with("login", &listed))).load().is_ok());
+    let got = wrong_users(&with("second-factor", &listed));
+    assert!(got.starts_with("users.toml:1:1: user.certificates: need TLS: a section [[certificate]]"), "{got}");
 }

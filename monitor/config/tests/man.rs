@@ -3,8 +3,8 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
+use child_ipc::{link::log::Event, types::Permission};
 use config::{CONFIG, Keyword, REPEATED, REQUIRED, Source, UNSET, USER};
-use ipc::{link::log::Event, types::Permission};
 
 fn path(page: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../man").join(page)
@@ -109,7 +109,7 @@ fn synopsis(page: &str) -> String {
         let optional = words.next_if_eq(&".Op").is_some();
         let mut out = Vec::new();
         while let Some(word) = words.next() {
-            match word.trim_start_matches('.') {
+            match if word == "..." { word } else { word.trim_start_matches('.') } {
                 "Nm" => text.push('\n'),
                 "Fl" => out.push(format!("-{}", words.next().unwrap())),
                 "Ar" | "Cm" => {}
@@ -174,9 +174,10 @@ fn loads(config: &str, users: &str) {
 fn the_examples_load() {
     let configs = examples(&page("caisson.toml.5"));
     let users = examples(&page("caisson-users.5"));
-    assert_eq!((configs.len(), users.len()), (2, 1));
+    assert_eq!((configs.len(), users.len()), (2, 2));
     configs.iter().for_each(|config| loads(config, ""));
-    users.iter().for_each(|users| loads("[[listen]]\naddress = \"127.0.0.1:2121\"\n", users));
+    let config = "[[listen]]\naddress = \"127.0.0.1:2121\"\n[[certificate]]\ncertificate = \"/c\"\nkey = \"/k\"\n";
+    users.iter().for_each(|users| loads(config, users));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! `caissond -n` and `hash-password` is `caisson-authd hash-password`, so that there is one judge of each.
 #![forbid(unsafe_code)]
 
+mod certificate;
 mod serve;
 
 use std::{
@@ -16,7 +17,7 @@ use std::{
 
 use ipc::{
     Channel, RecvError,
-    link::control::{Command, CtlEnd, Reply, Request},
+    link::control::{Command, Reply, Request},
     types::{Build, UserName},
 };
 use lexopt::{Arg, Parser};
@@ -27,6 +28,7 @@ pub const USAGE: &str = "\
 usage: caissonctl check [-f file]
        caissonctl hash-password
        caissonctl [-s socket] kick user
+       caissonctl make-certificate dir name ...
        caissonctl [-s socket] reload
        caissonctl serve dir [--ftp addr:port] [--user name] [--password-file file] [--passive first-last]
        caissonctl [-s socket] status
@@ -41,6 +43,7 @@ enum Task {
     Run(&'static str, Vec<OsString>),
     Ask(PathBuf, Command),
     Serve(serve::Serve),
+    MakeCertificate(certificate::Make),
 }
 
 /// Does what the command line says. Any failure is one line on standard error and exit status 1.
@@ -53,6 +56,10 @@ pub fn run() -> ExitCode {
         Task::Run(program, words) => Err(become_program(program, &words)),
         Task::Ask(socket, command) => ask(&socket, command),
         Task::Serve(serve) => Err(serve::run(&serve)),
+        Task::MakeCertificate(make) => certificate::run(&make).map(|section| {
+            print!("{section}");
+            true
+        }),
     });
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -80,6 +87,9 @@ fn task(parser: &mut Parser) -> Result<Task, lexopt::Error> {
             Arg::Short('s') => socket = parser.value()?.into(),
             Arg::Short('f') => file = Some(parser.value()?),
             Arg::Value(word) if word == "serve" && words.is_empty() => return serve::parse(parser).map(Task::Serve),
+            Arg::Value(word) if word == "make-certificate" && words.is_empty() => {
+                return certificate::parse(parser).map(Task::MakeCertificate);
+            }
             Arg::Value(word) => words.push(word),
             other => return Err(other.unexpected()),
         }
@@ -152,7 +162,7 @@ fn ask(path: &Path, command: Command) -> Result<bool, String> {
     }
 }
 
-fn dial(path: &Path) -> io::Result<CtlEnd> {
+fn dial(path: &Path) -> io::Result<Channel<Request, Reply>> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     connect(&socket, &SocketAddrUnix::new(path)?)?;
     Channel::from_fd(socket)
@@ -173,6 +183,7 @@ mod tests {
         assert!(matches!(parsed("hash-password"), Ok(Task::Run("caisson-authd", _))));
         assert!(matches!(parsed("reload"), Ok(Task::Ask(path, Command::Reload)) if path == Path::new(SOCKET)));
         assert!(matches!(parsed("-s /s status"), Ok(Task::Ask(path, Command::Status)) if path == Path::new("/s")));
+        assert!(matches!(parsed("make-certificate /d a"), Ok(Task::MakeCertificate(_))));
         assert!(matches!(parsed("kick alice"), Ok(Task::Ask(_, Command::Kick(user))) if user.as_bytes() == b"alice"));
     }
 

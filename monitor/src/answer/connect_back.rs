@@ -8,7 +8,7 @@
 use std::{net::SocketAddr, os::fd::OwnedFd};
 
 use ipc::link::monitor_worker::{ConnectBack, Connecting, ToWorker};
-use ipc::types::{Port, WorkerId};
+use ipc::types::WorkerId;
 use rustix::io::Errno;
 use rustix::net::{SocketType, connect, getpeername, getsockname, sockopt};
 
@@ -30,11 +30,9 @@ pub(crate) fn answer_connect_back(m: &mut Monitor, id: WorkerId, ask: ConnectBac
         let ours = |local| at(local).next().is_some() && !at(local).any(|listening| listening.proxied);
         connect_to_peer(control, ask.port, m.config.active_source_port_20, &ours)
     };
-    let (errno, socket) = match connecting {
-        Ok(socket) => (0, vec![socket]),
-        Err(errno) => (errno.raw_os_error(), Vec::new()),
-    };
-    worker.child.send(ToWorker::ConnectBack(Connecting { session: ask.session, errno }), socket);
+    let errno = connecting.as_ref().err().map_or(0, |errno| errno.raw_os_error());
+    let record = ToWorker::ConnectBack(Connecting { session: ask.session, errno });
+    worker.child.send(record, connecting.into_iter().collect());
 }
 
 /// Whether a connection whose local end is `local` came in at this listener.
@@ -44,8 +42,8 @@ fn serves(listener: SocketAddr, local: SocketAddr) -> bool {
 
 type IsOurs<'a> = &'a dyn Fn(SocketAddr) -> bool;
 
-fn connect_to_peer(control: &OwnedFd, port: Port, from_20: bool, ours: IsOurs<'_>) -> Result<OwnedFd, Errno> {
-    if port.get() < 1024 {
+fn connect_to_peer(control: &OwnedFd, port: u16, from_20: bool, ours: IsOurs<'_>) -> Result<OwnedFd, Errno> {
+    if port < 1024 {
         return Err(Errno::ACCESS);
     }
     if sockopt::socket_type(control)? != SocketType::STREAM {
@@ -56,7 +54,7 @@ fn connect_to_peer(control: &OwnedFd, port: Port, from_20: bool, ours: IsOurs<'_
     if !ours(local) {
         return Err(Errno::BADF);
     }
-    peer.set_port(port.get());
+    peer.set_port(port);
     let mut source = local;
     source.set_port(if from_20 { 20 } else { 0 });
     let socket = listen::bound(source)?;
@@ -84,15 +82,11 @@ mod tests {
         (control.into(), client, data, server.local_addr().unwrap())
     }
 
-    fn port(number: u16) -> Port {
-        Port::new(number).unwrap()
-    }
-
     #[test]
     fn the_connection_goes_from_the_servers_address_to_the_clients() {
         let (control, _client, data, server) = session();
         let wanted = data.local_addr().unwrap().port();
-        let _socket = connect_to_peer(&control, port(wanted), false, &|local| serves(server, local)).unwrap();
+        let _socket = connect_to_peer(&control, wanted, false, &|local| serves(server, local)).unwrap();
         let (_, from) = data.accept().unwrap();
         assert_eq!(from.ip(), server.ip());
     }
@@ -101,7 +95,7 @@ mod tests {
     fn ports_of_system_services_are_refused() {
         let (control, _client, _data, server) = session();
         for service in [1, 22, 25, 1023] {
-            let refused = connect_to_peer(&control, port(service), false, &|local| serves(server, local));
+            let refused = connect_to_peer(&control, service, false, &|local| serves(server, local));
             assert_eq!(refused.unwrap_err(), Errno::ACCESS);
         }
     }
@@ -109,7 +103,7 @@ mod tests {
     #[test]
     fn a_socket_that_is_no_control_connection_leads_nowhere() {
         let (_control, client, data, server) = session();
-        let wanted = port(data.local_addr().unwrap().port());
+        let wanted = data.local_addr().unwrap().port();
         let ours = |local: SocketAddr| serves(server, local);
         let file = std::fs::File::open("/dev/null").unwrap();
         let (unix, _other) = UnixStream::pair().unwrap();

@@ -10,7 +10,7 @@ use ipc::link::monitor_worker::{Granted, ToWorker};
 use ipc::link::{monitor_authd::Grant, monitor_broker::ToBroker};
 use ipc::types::{BrokerId, SessionId, WorkerId};
 
-use super::release;
+use super::session_ended::release;
 use crate::children::link;
 use crate::monitor::{Broker, Monitor, Stage};
 use crate::table::Standing;
@@ -53,16 +53,13 @@ pub(crate) fn grant_waiting(m: &mut Monitor, broker: BrokerId) {
 
 /// Whether the limits allow another session.
 fn admit(m: &Monitor, grant: &Grant) -> Result<(), String> {
-    let total: usize = m.workers.values().map(|worker| worker.sessions.len()).sum();
-    if total >= m.config.max_sessions as usize {
-        return Err(format!("max_sessions reached ({total})"));
-    }
+    let room = |name, so_far: usize, most: u32| {
+        if so_far < most as usize { Ok(()) } else { Err(format!("{name} reached ({so_far})")) }
+    };
     let of_account = m.brokers.iter().filter(|(_, broker)| broker.account == grant.user);
-    let of_account: usize = of_account.map(|(&id, _)| sessions_of(m, id)).sum();
-    if of_account >= m.config.max_sessions_per_account as usize {
-        return Err(format!("max_sessions_per_account reached ({of_account})"));
-    }
-    Ok(())
+    let of_account = of_account.map(|(&id, _)| sessions_of(m, id)).sum();
+    room("max_sessions", m.workers.values().map(|worker| worker.sessions.len()).sum(), m.config.max_sessions)?;
+    room("max_sessions_per_account", of_account, m.config.max_sessions_per_account)
 }
 
 /// The account's broker, started if there is none.
@@ -87,17 +84,13 @@ fn hand_over(m: &mut Monitor, id: WorkerId, session: SessionId, broker_id: Broke
     let (Some(worker), Some(broker)) = (m.workers.get_mut(&id), m.brokers.get_mut(&broker_id)) else { return };
     let mut ends = Vec::new();
     if !worker.links.contains(&broker_id) {
-        match link() {
-            Ok((end_of_broker, end_of_worker)) => {
-                broker.child.send(ToBroker::AddWorker(id), vec![end_of_broker]);
-                ends.push(end_of_worker);
-            }
-            Err(e) => {
-                m.log.own(Level::Error, Event::Fault, format!("socketpair: {e}"));
-                worker.withdraw(session);
-                return release(m, id, broker_id, false);
-            }
-        }
+        let Ok((end_of_broker, end_of_worker)) = link() else {
+            m.log.own(Level::Error, Event::Fault, "socketpair: no descriptors or no memory");
+            worker.withdraw(session);
+            return release(m, id, broker_id, false);
+        };
+        broker.child.send(ToBroker::AddWorker(id), vec![end_of_broker]);
+        ends.push(end_of_worker);
         worker.links.insert(broker_id);
     }
     worker.sessions.granted(session);

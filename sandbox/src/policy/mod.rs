@@ -1,20 +1,17 @@
-//! The system calls of each role: rows of data with reasons, no logic beside the vocabulary they are written in.
+//! The system calls of the monitor: rows of data with reasons, no logic beside the vocabulary they are written in.
 //!
-//! A role's list is [`common`] and its own rows (the `ssh` worker: the `ftp` worker's too). The monitor's filter is inherited by
-//! every child it starts, so its list is its own rows and the union of everybody's (`seccomp.rs` merges them).
-//! A reason names the file that needs the call, or starts with `libc:` or `std:` for what those do unasked.
+//! A filter is inherited by every child the monitor starts, so its list is as long as all of theirs; sandbox/child/tests/rows.rs
+//! sees that nothing is missing. A reason names the file that needs the call, or starts with `libc:` or `std:` for what those do
+//! unasked. Not here: the lists of the children (sandbox/child/src/policy).
 
-pub mod authd;
-pub mod broker;
 pub mod common;
-pub mod config;
+pub mod inherited;
 pub mod monitor;
-pub mod worker_ftp;
-pub mod worker_ssh;
 
-use crate::Role;
+/// The rows a filter is made of, in groups; a row takes the place of one of the same call in a group before.
+pub type Policy = Vec<&'static [Row]>;
 
-/// A system call a role may make.
+/// A system call a process may make.
 #[derive(Debug)]
 pub struct Row {
     /// libc's name for its number, `SYS_…`.
@@ -25,14 +22,6 @@ pub struct Row {
     pub when: &'static [Cond],
     /// The file that needs it, and what for.
     pub reason: &'static str,
-}
-
-impl Row {
-    /// The call's name, as in its manual page.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.symbol.trim_start_matches("SYS_")
-    }
 }
 
 /// A condition on one argument, compared as the `int` the kernel takes it for unless the test says otherwise.
@@ -58,11 +47,13 @@ pub enum Test {
 }
 
 /// A condition: `arg(2, Without(PROT_EXEC))`.
-pub(crate) const fn arg(arg: u8, test: Test) -> Cond {
+#[must_use]
+pub const fn arg(arg: u8, test: Test) -> Cond {
     Cond { arg, test }
 }
 
 /// A row without conditions.
+#[macro_export]
 macro_rules! call {
     ($call:ident, $reason:literal) => {
         $crate::policy::Row { symbol: stringify!($call), number: libc::$call, when: &[], reason: $reason }
@@ -70,24 +61,16 @@ macro_rules! call {
 }
 
 /// A row with conditions on its arguments.
+#[macro_export]
 macro_rules! when {
     ($call:ident, [$($cond:expr),+ $(,)?], $reason:literal) => {
         $crate::policy::Row { symbol: stringify!($call), number: libc::$call, when: &[$($cond),+], reason: $reason }
     };
 }
-pub(crate) use {call, when};
+pub use {call, when};
 
-/// The rows a role's filter is made of, in groups that share no call.
-///
-/// For the monitor these are only the calls that no child needs or that children may make with fewer arguments.
+/// The monitor's rows.
 #[must_use]
-pub fn calls(role: Role) -> Vec<&'static [Row]> {
-    match role {
-        Role::Monitor => vec![monitor::CALLS, monitor::OLD],
-        Role::Authd => vec![common::CALLS, authd::CALLS],
-        Role::WorkerFtp => vec![common::CALLS, worker_ftp::CALLS],
-        Role::WorkerSsh => vec![common::CALLS, worker_ftp::CALLS, worker_ssh::CALLS],
-        Role::Broker => vec![common::CALLS, broker::CALLS],
-        Role::Config => vec![common::CALLS, config::CALLS],
-    }
+pub fn monitor() -> Policy {
+    vec![common::CALLS, inherited::CALLS, monitor::CALLS, monitor::OLD]
 }

@@ -17,8 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use e2e::puppet::{Word, hex, unhex};
-use ipc::{
+use child_ipc::{
     Channel,
     link::{
         Ready,
@@ -26,6 +25,8 @@ use ipc::{
     },
     types::Blob,
 };
+use child_sandbox::{Confinement, Enforcement, Rights, Role, Root};
+use e2e::puppet::{Word, hex, unhex};
 use rustix::{
     cmsg_space,
     event::{PollFd, PollFlags, Timespec, poll},
@@ -35,7 +36,6 @@ use rustix::{
         recvmsg, sendmsg,
     },
 };
-use sandbox::{Confinement, Enforcement, Rights, Role, Root};
 
 type Done<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -50,15 +50,15 @@ fn main() -> Done<()> {
     if fs::remove_file(&token).is_err() {
         return honest(&dir);
     }
-    let mut link: WorkerEnd = Channel::from_fd(sandbox::take_link()?)?;
+    let mut link: WorkerEnd = Channel::from_fd(child_sandbox::take_link()?)?;
     let ToWorker::Start(start) = link.recv().map_err(|e| format!("{e:?}"))?.record else {
         return Err("the first record is not Start".into());
     };
     let mut puppet = Puppet::new()?;
     let enforcement = if start.confine.best_effort { Enforcement::BestEffort } else { Enforcement::Required };
-    let ids = start.confine.ids.map(|i| sandbox::Ids { uid: i.uid, gid: i.gid, groups: i.groups });
+    let ids = start.confine.ids.map(|i| child_sandbox::Ids { uid: i.uid, gid: i.gid, groups: i.groups });
     let order = Confinement { role: Role::WorkerFtp, ids, root: Root::Empty, rights: Rights::NONE, enforcement };
-    let _ = sandbox::confine(&order)?.seal()?;
+    let _ = child_sandbox::confine(order)?.seal()?;
     for line in plan.lines() {
         puppet.monitor = Some(link.as_fd().try_clone_to_owned()?);
         puppet.obey(line);

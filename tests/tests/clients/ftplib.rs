@@ -14,6 +14,9 @@ impl Ftplib {
         command.arg(address.ip().to_string()).arg(address.port().to_string());
         command.arg("alice").arg(stage.password());
         command.args(words.iter().map(|w| w.as_ref()));
+        if let Some(certificate) = stage.certificate() {
+            command.env("FTPS_CERTIFICATE", certificate);
+        }
         command
     }
 }

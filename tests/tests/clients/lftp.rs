@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use super::stage::{Client, How, RATE, Stage, finish};
+use super::stage::{Client, How, RATE, Reach, Stage, finish};
 
 pub struct Lftp;
 
@@ -11,10 +11,18 @@ impl Lftp {
     ///
     /// Both character sets are the same, so that names travel byte for byte.
     fn command(stage: &Stage, commands: &str) -> Command {
+        let tls = match stage.certificate() {
+            Some(certificate) => format!(
+                "set ftp:ssl-force yes; set ftp:ssl-protect-data yes; set ssl:verify-certificate yes; set ssl:ca-file {};",
+                path(&certificate)
+            ),
+            None => "set ftp:ssl-allow no;".to_owned(),
+        };
+        let scheme = if stage.reach == Reach::Implicit { "ftps" } else { "ftp" };
         let script = format!(
-            "set cmd:fail-exit yes; set net:max-retries 1; set net:timeout 15; set ftp:ssl-allow no; \
+            "set cmd:fail-exit yes; set net:max-retries 1; set net:timeout 15; {tls} \
              set ftp:use-utf8 no; set ftp:charset iso-8859-1; set file:charset iso-8859-1; \
-             open -u alice,\"{}\" ftp://{}; {commands}",
+             open -u alice,\"{}\" {scheme}://{}; {commands}",
             stage.password(),
             stage.address()
         );

@@ -44,6 +44,11 @@ pub fn there_and_back(mover: &dyn Mover, files: usize) {
         return;
     }
     let stage = Stage::set(Daemon::start(Site::roomy()));
+    on_stage(&stage, files, |from| mover.upload(&stage, from), |to| mover.download(&stage, to));
+}
+
+/// Makes the tree and has it moved to the server and back.
+pub fn on_stage(stage: &Stage, files: usize, upload: impl Fn(&Path), download: impl Fn(&Path)) {
     let (source, back) = (stage.work.join("source"), stage.work.join("back"));
     for number in 0..files {
         let file = source.join(path(number));
@@ -52,11 +57,11 @@ pub fn there_and_back(mover: &dyn Mover, files: usize) {
     }
     // Longer than what is in flight.
     tree::write(&source.join("plain/long"), (8 << 20) + 1, 99);
-    mover.upload(&stage, &source);
+    upload(&source);
     tree::assert_same(&source, &stage.home());
     stage.assert_owned();
     fs::create_dir(&back).expect("mkdir");
-    mover.download(&stage, &back);
+    download(&back);
     tree::assert_same(&source, &back);
 }
 

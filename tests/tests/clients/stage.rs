@@ -2,12 +2,13 @@
 
 use std::{
     fs,
+    net::SocketAddr,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
-use e2e::{Daemon, tree, until};
+use e2e::{Daemon, Site, tree, until};
 
 /// A client program.
 pub trait Client {
@@ -45,8 +46,22 @@ pub const RATE: u32 = 8_000_000;
 /// The file that is interrupted, in bytes.
 const BIG: u64 = 32 << 20;
 
+/// How a client reaches the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// In clear.
+    Clear,
+    /// Under TLS, behind AUTH; data connections too.
+    Explicit,
+    /// Under TLS from the first byte on.
+    Implicit,
+}
+
 /// A daemon and a client's own directory.
 pub struct Stage {
+    /// How clients reach it.
+    pub reach: Reach,
+    address: SocketAddr,
     /// The daemon.
     pub daemon: Daemon,
     /// The client's directory.
@@ -57,12 +72,31 @@ impl Stage {
     pub fn set(daemon: Daemon) -> Self {
         let work = daemon.site.dir.join("client");
         fs::create_dir(&work).expect("mkdir");
-        Stage { daemon, work }
+        Stage { reach: Reach::Clear, address: daemon.address(), daemon, work }
+    }
+
+    /// With a daemon that refuses whatever is not under TLS, and data connections that do not resume.
+    pub fn secured(mut site: Site, reach: Reach) -> Self {
+        site.set("data_resumption = \"required\"").set("tls_required = \"data\"");
+        Self::under_tls(site, reach)
+    }
+
+    /// With a daemon that speaks TLS, by what its site says.
+    pub fn under_tls(mut site: Site, reach: Reach) -> Self {
+        site.certify();
+        let implicit = site.listen_implicitly();
+        let address = if reach == Reach::Implicit { implicit } else { site.address };
+        Stage { reach, address, ..Self::set(Daemon::start(site)) }
+    }
+
+    /// The certificate to trust.
+    pub fn certificate(&self) -> Option<PathBuf> {
+        (self.reach != Reach::Clear).then(|| self.daemon.site.certificate())
     }
 
     /// `ADDRESS:PORT`.
     pub fn address(&self) -> String {
-        self.daemon.address().to_string()
+        self.address.to_string()
     }
 
     /// The password of alice.
@@ -90,6 +124,12 @@ impl Stage {
         let back = self.work.join("back");
         client.download(self, &back);
         tree::assert_same(&source, &back);
+        self.interrupted_download(client);
+    }
+
+    /// An upload and a download that are interrupted, and gone on with.
+    pub fn go_on(&self, client: &dyn Client) {
+        self.interrupted_upload(client);
         self.interrupted_download(client);
     }
 

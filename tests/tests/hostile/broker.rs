@@ -7,11 +7,11 @@ use std::{
     thread,
 };
 
-use e2e::puppet::{Came, Link, encoded};
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Ask, Done, Op, WriteMode},
     types::{Blob, VirtPath},
 };
+use e2e::puppet::{Came, Link, encoded};
 
 use crate::Scene;
 
@@ -154,7 +154,7 @@ fn descriptors_give_no_more_than_was_asked() {
     assert!(puppet.read().is_err(), "a file opened for writing was read");
     let (answer, fds) = puppet.ask_broker(Op::List {
         path: path("/"),
-        form: ipc::link::worker_broker::Form::Names,
+        form: child_ipc::link::worker_broker::Form::Names,
         hidden: true,
         written: Blob::default(),
     });
@@ -175,7 +175,8 @@ fn set_id_bits_cannot_be_set() {
         puppet.send(Link::Broker, &Ask { tag: 7, op: Op::SetMode(path("/f"), mode) }, &[]);
         match puppet.receive(Link::Broker, 5000) {
             Came::Record(bytes, 0) => {
-                let answer: ipc::link::worker_broker::Answer = ipc::wire::decode(&bytes).expect("an answer");
+                let answer: child_ipc::link::worker_broker::Answer =
+                    child_ipc::wire::decode(&bytes).expect("an answer");
                 assert!(answer.outcome.is_err(), "{mode:o}: {answer:?}");
             }
             Came::Ended => break,
@@ -210,7 +211,11 @@ fn a_worker_that_reads_no_answers_holds_up_nobody_else() {
 fn a_link_ends_with_the_last_session_of_its_account() {
     let Some(mut scene) = scene("link ends") else { return };
     let puppet = scene.puppet.as_mut().expect("not ended");
-    puppet.send(Link::Monitor, &ipc::link::monitor_worker::FromWorker::SessionEnded(ipc::types::SessionId(1)), &[]);
+    puppet.send(
+        Link::Monitor,
+        &child_ipc::link::monitor_worker::FromWorker::SessionEnded(child_ipc::types::SessionId(1)),
+        &[],
+    );
     assert_eq!(puppet.receive(Link::Broker, 5000), Came::Ended);
     scene.unnoticed("link ends");
 }

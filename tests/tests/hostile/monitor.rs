@@ -1,17 +1,17 @@
 //! Against the monitor: every request out of phase, twice, damaged, and for sessions that are not the worker's own.
 
-use e2e::{
-    ftp,
-    puppet::{Came, Link, Puppet, encoded},
-    until,
-};
-use ipc::{
+use child_ipc::{
     link::{
         CannotStart, Ready,
         log::{Event, Level, LogRecord},
         monitor_worker::{ConnectBack, FromWorker, PassivePool, ToWorker},
     },
-    types::{Blob, ListenerId, Port, SessionId},
+    types::{Blob, ListenerId, SessionId},
+};
+use e2e::{
+    ftp,
+    puppet::{Came, Link, Puppet, encoded},
+    until,
 };
 use nix::sys::signal::Signal;
 
@@ -30,7 +30,7 @@ fn pool(listener: u32, wanted: u8) -> FromWorker {
 }
 
 fn connect_back(session: u32, port: u16) -> FromWorker {
-    FromWorker::ConnectBack(ConnectBack { session: SessionId(session), port: Port::new(port).expect("not 0") })
+    FromWorker::ConnectBack(ConnectBack { session: SessionId(session), port })
 }
 
 fn ended(session: u32) -> FromWorker {
@@ -166,7 +166,7 @@ fn connecting_by_anything_but_a_control_connection_leads_nowhere() {
         puppet.send(Link::Monitor, &connect_back(1, 2000), &[strange]);
         match puppet.receive(Link::Monitor, 5000) {
             Came::Record(bytes, fds) => {
-                let answer = ipc::wire::decode::<ToWorker>(&bytes).expect("a record");
+                let answer = child_ipc::wire::decode::<ToWorker>(&bytes).expect("a record");
                 assert!(
                     matches!(answer, ToWorker::ConnectBack(c) if c.errno != 0) && fds == 0,
                     "{strange}: {answer:?}"

@@ -1,6 +1,6 @@
 //! What the protocol orders of a data connection, or of files alone, and how that ends.
 
-use ipc::{link::worker_broker::Storage, types::Port};
+use child_ipc::{link::worker_broker::Storage, types::Port};
 
 /// How the next data connection comes about (RFC 959 3.2: one at a time; the last word of PASV, EPSV, PORT, EPRT).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +37,8 @@ pub enum Move {
         storage: Storage,
         /// Whether it is on the disk (fsync(2)) when that has ended well.
         sync: bool,
+        /// Where the file is to be cut when the handshake on the data connection is over.
+        cut: Option<u64>,
     },
 }
 
@@ -58,6 +60,10 @@ pub enum How {
     NoConnection,
     /// The client closed or reset the data connection.
     Reset,
+    /// Under TLS, the client ended the data connection without close_notify: something may be missing.
+    Cut,
+    /// The TLS handshake on the data connection failed, or its end was not acceptable; in few words, why.
+    Unsecured(&'static str),
     /// Nothing moved for `stall_timeout_secs`.
     Stalled,
     /// The client said ABOR.

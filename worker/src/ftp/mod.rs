@@ -24,10 +24,10 @@ pub mod talk;
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use ipc::{
+use child_ipc::{
     link::{
         log,
-        settings::FtpSettings,
+        settings::{FtpSettings, Require},
         worker_authd::Outcome,
         worker_broker::{Done, Op, Why},
     },
@@ -49,11 +49,35 @@ pub struct Context<'a> {
     pub peer: IpAddr,
     /// It has come by a proxy: nobody can connect to it.
     pub proxied: bool,
+    /// What is under TLS.
+    pub shield: Shield,
     /// Milliseconds of a clock that only goes forward.
     pub now: u64,
 }
 
+/// What of a client's connections is under TLS (RFC 4217), or could be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shield {
+    /// AUTH would be possible: there is a certificate, and the listener is no plain one.
+    pub possible: bool,
+    /// No more handshakes are possible for the moment.
+    pub busy: bool,
+    /// The control connection is.
+    pub on: bool,
+    /// PBSZ was said.
+    pub sized: bool,
+    /// PROT P: the next data connections will be.
+    pub private: bool,
+    /// The client has shown a certificate in the handshake, and has not logged in since.
+    pub certified: bool,
+}
+
 impl Context<'_> {
+    /// What has to be under TLS.
+    pub fn require(&self) -> Require {
+        self.settings.tls.as_ref().map_or(Require::No, |tls| tls.require)
+    }
+
     /// Whether PORT and EPRT are possible.
     pub fn active(&self) -> bool {
         self.settings.active && !self.proxied
@@ -110,10 +134,15 @@ pub enum Event<'a> {
 /// [`Event`] at once.
 #[derive(Debug)]
 pub enum Order {
-    /// Ask authd; answered by `Verdict`, `Granted` or `GrantRefused`, `NoAuthd`.
-    Check(UserName, Secret),
+    /// Ask authd about this password, or whether the client's certificate is enough; answered by `Verdict`, `Granted` or
+    /// `GrantRefused`, `NoAuthd`.
+    Check(UserName, Option<Secret>),
     /// The client has named this host, or none any more: authd is told with the next `Check`.
     Host(Option<HostName>),
+    /// Send what was said and go on under TLS; what the client has sent behind its line is dropped.
+    Secure,
+    /// This is under TLS from now on.
+    Shield(Shield),
     /// The identity has ended (QUIT, REIN, USER): tell the monitor.
     Logout,
     /// Ask the broker; answered by `Answer`.

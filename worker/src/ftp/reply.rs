@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
-use ipc::link::{log, worker_broker::Why};
+use child_ipc::link::{log, worker_broker::Why};
 
 use super::Order;
 

@@ -18,6 +18,8 @@ pub enum Feature {
     None,
     /// This one.
     Line(&'static str),
+    /// This one, if there is a certificate (RFC 4217 6).
+    IfSecure(&'static str),
     /// This one, if active mode is on.
     IfActive(&'static str),
     /// These.
@@ -73,9 +75,9 @@ pub const TABLE: &[Verb] = &[
     any  ("ADAT", "base64-data", Feature::None, cmd::security::behind_auth),
     ready("ALLO", "bytes [R bytes]", ____, Feature::None, cmd::allo::run),
     ready("APPE", "path", DATA, Feature::None, cmd::appe::run),
-    any  ("AUTH", "mechanism", Feature::None, cmd::security::auth),
+    any  ("AUTH", "TLS", Feature::IfSecure("AUTH TLS"), cmd::auth::run),
     ready("AVBL", "[path]", ____, Feature::Line("AVBL"), cmd::avbl::run),
-    any  ("CCC", "", Feature::None, cmd::security::ccc),
+    any  ("CCC", "", Feature::None, cmd::ccc::run),
     ready("CDUP", "", ____, Feature::None, cmd::cdup::run),
     any  ("CLNT", "name", Feature::Line("CLNT"), cmd::clnt::run),
     any  ("CONF", "base64-data", Feature::None, cmd::security::behind_auth),
@@ -104,9 +106,9 @@ pub const TABLE: &[Verb] = &[
     any  ("OPTS", "UTF8 ON | MLST fact;... | HASH algorithm", Feature::None, cmd::opts::run),
     any  ("PASS", "password", Feature::None, cmd::pass::run),
     ready("PASV", "", ____, Feature::None, cmd::pasv::run),
-    any  ("PBSZ", "bytes", Feature::None, cmd::security::behind_auth),
+    any  ("PBSZ", "0", Feature::IfSecure("PBSZ"), cmd::pbsz::run),
     ready("PORT", "h1,h2,h3,h4,p1,p2", ____, Feature::None, cmd::port::run),
-    any  ("PROT", "C | S | E | P", Feature::None, cmd::security::behind_auth),
+    any  ("PROT", "C | P", Feature::IfSecure("PROT"), cmd::prot::run),
     ready("PWD", "", ____, Feature::None, cmd::pwd::run),
     any  ("QUIT", "", Feature::None, cmd::quit::run),
     ready("RANG", "first last", ____, Feature::Line("RANG STREAM"), cmd::rang::run),

@@ -1,6 +1,6 @@
 //! One client's conversation: the state, and the whole of it with made-up answers for fuzzers.
 
-use ipc::{
+use child_ipc::{
     link::{
         settings::FtpSettings,
         worker_broker::{Attrs, Done, Kind, Op, Opened, Storage, Why},
@@ -9,7 +9,7 @@ use ipc::{
 };
 
 use super::{
-    Context, Event, Order, Out, State,
+    Context, Event, Order, Out, Shield, State,
     data::{Ending, How},
     line,
     state::Wait,
@@ -62,7 +62,8 @@ impl Talk {
 /// Holds the whole conversation of a client that sends `bytes`, with made-up answers to every question, and returns
 /// what it is told. For fuzz targets: must hold for every input, without a panic, and with every line ended by CR LF.
 pub fn rehearse(settings: &FtpSettings, bytes: &[u8]) -> Vec<u8> {
-    let cx = Context { settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, now: 0 };
+    let shield = Shield { possible: settings.tls.is_some(), ..Shield::default() };
+    let mut cx = Context { settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, shield, now: 0 };
     let (mut talk, mut out) = (Talk::default(), Out::default());
     let (mut reader, mut queue, mut said) = (line::Reader::default(), Vec::new(), Vec::new());
     talk.greet(&cx, &mut out);
@@ -74,6 +75,11 @@ pub fn rehearse(settings: &FtpSettings, bytes: &[u8]) -> Vec<u8> {
         talk.on(Event::Line(line), &cx, &mut out);
         while !out.orders.is_empty() {
             for order in std::mem::take(&mut out.orders) {
+                match order {
+                    Order::Secure => cx.shield.on = true,
+                    Order::Shield(shield) => cx.shield = shield,
+                    _ => {}
+                }
                 if let Some(event) = made_up(&order) {
                     talk.on(event, &cx, &mut out);
                 }
@@ -97,6 +103,8 @@ fn made_up(order: &Order) -> Option<Event<'static>> {
         Order::Abort => Event::Ended(Ending { bytes: 0, how: How::Aborted }),
         Order::ReadListing(_) => Event::Listing(Some(b"213 End\r\nfile\r\n".to_vec())),
         Order::Host(_)
+        | Order::Secure
+        | Order::Shield(_)
         | Order::Logout
         | Order::Unlisten
         | Order::Open(_)
@@ -138,11 +146,16 @@ fn answer(op: &Op) -> Result<Done, Why> {
 
 #[cfg(test)]
 mod tests {
+    use child_ipc::link::{
+        settings::{Require, Tls},
+        worker_authd::Outcome,
+    };
+
     use super::*;
 
     fn settings() -> FtpSettings {
         FtpSettings {
-            log_level: ipc::link::log::Level::Info,
+            log_level: child_ipc::link::log::Level::Info,
             banner: Blob::cut(b"Hello\n220 you"),
             login_timeout_secs: 60,
             idle_timeout_secs: 300,
@@ -157,6 +170,7 @@ mod tests {
             max_sessions: 10,
             max_sessions_per_address: 0,
             address_prefixes: (32, 64),
+            tls: None,
             sendfile: true,
             splice: true,
             buffer_pool_bytes: 1 << 20,
@@ -290,7 +304,7 @@ mod tests {
 
     #[test]
     fn host_greets_with_its_own_banner_and_knows_no_other_names() {
-        use ipc::{
+        use child_ipc::{
             link::places::{Host, Places},
             types::HostName,
         };
@@ -325,6 +339,83 @@ mod tests {
             ),
             ["200 ", "200 ", "501 ", "501 ", "501 ", "200 ", "501 "]
         );
+    }
+
+    fn under(require: Require, lines: &str) -> Vec<String> {
+        let tls = Some(Tls { require, ..Tls::default() });
+        let said = rehearse(&FtpSettings { tls, ..settings() }, lines.as_bytes());
+        let said = String::from_utf8(said).unwrap();
+        said.split_terminator("\r\n").skip(2).map(|line| line.chars().take(4).collect()).collect()
+    }
+
+    #[test]
+    fn auth_pbsz_and_prot_are_told_apart_by_their_replies() {
+        let said = "pbsz 0\r\nPROT P\r\nCCC\r\nAUTH KERBEROS_V4\r\nAUTH\r\nauth tls-c\r\nAUTH SSL\r\nPROT P\r\nPBSZ x\r\nPBSZ 4096\r\n\
+            PROT S\r\nPROT E\r\nPROT X\r\nPROT C\r\nPROT p\r\nCCC\r\nREIN\r\nUSER u\r\nPASS p\r\nAUTH TLS\r\n";
+        assert_eq!(
+            under(Require::No, said),
+            [
+                "503 ", "503 ", "533 ", "504 ", "501 ", "234 ", "503 ", "503 ", "501 ", "200 ", "536 ", "536 ", "504 ",
+                "200 ", "200 ", "534 ", "502 ", "331 ", "230 ", "503 "
+            ]
+        );
+        assert_eq!(codes("AUTH TLS\r\nPBSZ 0\r\nPROT P\r\nCCC\r\n"), ["504 ", "503 ", "503 ", "533 "]);
+    }
+
+    #[test]
+    fn auth_after_a_name_or_a_login_keeps_neither() {
+        assert_eq!(under(Require::No, "USER u\r\nAUTH TLS\r\nPASS p\r\n"), ["331 ", "234 ", "503 "]);
+        assert_eq!(under(Require::No, "USER u\r\nPASS p\r\nAUTH TLS\r\nPBSZ 0\r\n"), ["331 ", "230 ", "503 ", "503 "]);
+    }
+
+    #[test]
+    fn what_has_to_be_under_tls_is_not_done_without() {
+        assert_eq!(
+            under(Require::Login, "USER u\r\nPASS p\r\nAUTH TLS\r\nUSER u\r\n"),
+            ["530 ", "503 ", "234 ", "331 "]
+        );
+        let login = "AUTH TLS\r\nUSER u\r\nPASS p\r\n";
+        let transfers = "EPSV\r\nLIST\r\nSTOR f\r\nPBSZ 0\r\nPROT C\r\nPROT P\r\nSTOR f\r\n";
+        assert_eq!(
+            under(Require::Data, &format!("{login}{transfers}"))[3..],
+            ["229 ", "521 ", "521 ", "200 ", "534 ", "200 ", "150 ", "226 "]
+        );
+        assert_eq!(under(Require::Login, &format!("{login}EPSV\r\nRETR f\r\n"))[3..], ["229 ", "150 ", "226 "]);
+    }
+
+    #[test]
+    fn a_certificate_that_is_enough_is_answered_with_232_and_another_asks_for_the_password() {
+        let settings = settings();
+        let shield = Shield { possible: true, on: true, certified: true, ..Shield::default() };
+        let cx =
+            Context { settings: &settings, peer: std::net::Ipv4Addr::LOCALHOST.into(), proxied: false, shield, now: 0 };
+        let said = |event: Event<'static>| {
+            let (mut talk, mut out) = (Talk::default(), Out::default());
+            talk.on(Event::Line(line::Line::Command(b"USER u")), &cx, &mut out);
+            assert!(matches!(out.orders.as_slice(), [Order::Check(_, None)]) && out.bytes.is_empty());
+            assert!(!talk.takes_lines());
+            talk.on(event, &cx, &mut out);
+            (String::from_utf8(out.bytes).unwrap(), talk.takes_lines())
+        };
+        let granted = said(Event::Granted(SessionId(1), BrokerId(1)));
+        assert_eq!(granted, ("232 Logged in by the certificate.\r\n".to_owned(), true));
+        for outcome in [Outcome::Rejected, Outcome::Busy] {
+            assert_eq!(said(Event::Verdict(outcome)), ("331 Password, please.\r\n".to_owned(), true));
+        }
+        // authd's word alone makes nobody anything.
+        assert_eq!(said(Event::Verdict(Outcome::Accepted)), (String::new(), false));
+        assert!(said(Event::NoAuthd).0.starts_with("421 ") && said(Event::GrantRefused).0.starts_with("421 "));
+    }
+
+    #[test]
+    fn feat_lists_tls_with_a_certificate_only() {
+        let tls = |tls| rehearse(&FtpSettings { tls, ..settings() }, b"FEAT\r\n");
+        let with = String::from_utf8(tls(Some(Tls::default()))).unwrap();
+        for line in ["\r\n AUTH TLS\r\n", "\r\n PBSZ\r\n", "\r\n PROT\r\n"] {
+            assert!(with.contains(line), "{with}");
+        }
+        let without = String::from_utf8(tls(None)).unwrap();
+        assert!(!without.contains("AUTH") && !without.contains("PROT") && !without.contains("PBSZ"), "{without}");
     }
 
     #[test]

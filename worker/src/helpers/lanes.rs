@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use ipc::types::BrokerId;
+use child_ipc::types::BrokerId;
 
 /// Most errands of one device under way.
 const OF_DEVICE: usize = 3;

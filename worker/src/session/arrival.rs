@@ -2,9 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ipc::types::{HostName, ListenerId};
+use child_ipc::{
+    link::settings::FtpSettings,
+    types::{HostName, ListenerId},
+};
 
-use super::Session;
+use super::{Session, secured::Secured};
 
 /// How a client has come.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +18,30 @@ pub struct Arrival {
     pub listener: ListenerId,
     /// Where the proxy has connected from, and the address where the client has connected to it, if that is known.
     pub proxied: Option<(SocketAddr, Option<IpAddr>)>,
+    /// What is under TLS there.
+    pub approach: Approach,
+}
+
+/// What is under TLS where a client has connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approach {
+    /// Nothing ever.
+    Plain,
+    /// What it wants, by AUTH.
+    Explicit,
+    /// Everything from the first byte on.
+    Implicit,
+}
+
+impl Approach {
+    /// Of this listener.
+    pub fn at(address: SocketAddr, settings: &FtpSettings) -> Self {
+        match &settings.tls {
+            Some(tls) if tls.implicit.contains(&address) => Approach::Implicit,
+            Some(tls) if !tls.plain.contains(&address) => Approach::Explicit,
+            _ => Approach::Plain,
+        }
+    }
 }
 
 /// What there is to remember of few clients.
@@ -28,6 +55,8 @@ pub(super) struct Rare {
     pub host: Option<HostName>,
     /// When its last login ended.
     pub logged_out: Option<u64>,
+    /// TLS of its control connection.
+    pub tls: Option<Box<Secured>>,
     /// The monitor may hold a copy of the control connection's descriptor.
     pub copied: bool,
 }

@@ -2,6 +2,8 @@
 
 use rustix::net::{RecvFlags, recv};
 
+use crate::ftp::Context;
+
 use super::{Errno, Event, Hub, LINES_PER_TURN, OUT_BYTES, QUEUE_BYTES, Session, Zeroize, line};
 
 /// Bytes read from one control connection in one turn, about: a line without end must not hold up the others.
@@ -11,6 +13,9 @@ impl Session {
     /// Reads what is there into the line queue, as far as there is room.
     pub(super) fn read(&mut self, ended: bool, hub: &mut Hub) {
         self.borrow_queue(hub);
+        if self.is_secured() {
+            return self.read_secured(ended, READ_PER_TURN, hub);
+        }
         let mut left = READ_PER_TURN;
         while self.more_input && !self.input_ended && !self.closing {
             if left == 0 || !Self::has_room(&hub.queue) {
@@ -71,8 +76,13 @@ impl Session {
             lines += 1;
             rest = behind;
             self.since = hub.now;
+            let secured = self.is_secured();
             self.step(Event::Line(line), hub);
             event = self.obey(hub);
+            if self.is_secured() != secured {
+                // What was sent in clear behind AUTH was perhaps not the client's.
+                rest = &[];
+            }
         }
         self.queue = rest.into();
         // What was used, not the whole room (as `Vec::zeroize` would): this runs for every line.
@@ -114,8 +124,8 @@ impl Session {
     }
 
     fn step(&mut self, event: Event<'_>, hub: &mut Hub) {
-        let (peer, proxied) = (self.peer.ip(), self.proxy().is_some());
-        let cx = super::Context { settings: &hub.settings, peer, proxied, now: hub.now };
+        let (peer, proxied, shield) = (self.peer.ip(), self.proxy().is_some(), self.shield(hub));
+        let cx = Context { settings: &hub.settings, peer, proxied, shield, now: hub.now };
         self.talk.on(event, &cx, &mut hub.out);
     }
 

@@ -1,6 +1,9 @@
 //! Orders of the conversation to the loop's means.
 
-use ipc::types::{BrokerId, UserName};
+use child_ipc::{
+    link::worker_authd::Check,
+    types::{BrokerId, Secret, SessionId, UserName},
+};
 use rustix::io::pread;
 
 use super::{Errno, Event, Hub, Login, Place, Session};
@@ -8,7 +11,7 @@ use crate::{
     conduit::Turn,
     ftp::{
         Order,
-        data::{How, Move, Work},
+        data::{Ending, How, Move, Work},
     },
     transfer::{Transfer, job::Job},
 };
@@ -38,6 +41,14 @@ impl Session {
                 if host.is_some() || self.rare.is_some() {
                     self.rare.get_or_insert_default().host = host;
                 }
+                None
+            }
+            Order::Secure => {
+                self.secure(hub);
+                None
+            }
+            Order::Shield(shield) => {
+                self.set_shield(shield);
                 None
             }
             Order::Logout => {
@@ -80,9 +91,12 @@ impl Session {
         }
     }
 
-    fn check(&mut self, user: UserName, password: ipc::types::Secret, hub: &mut Hub) -> Option<Event<'static>> {
+    fn check(&mut self, user: UserName, password: Option<Secret>, hub: &mut Hub) -> Option<Event<'static>> {
         let host = self.rare.as_ref().and_then(|rare| rare.host.clone());
-        match hub.ask_check(self.key, user, password, self.peer.ip(), host) {
+        let (source, possession) = (self.peer.ip(), self.possession());
+        // Named here as nobody's.
+        let check = Check { session: SessionId(0), user, password, source, host, possession };
+        match hub.ask_check(self.key, check) {
             Some(login) => {
                 self.login = Login::Asked(login);
                 None
@@ -118,11 +132,18 @@ impl Session {
     fn begin(&mut self, order: Move, hub: &mut Hub) -> Option<Event<'static>> {
         self.since = hub.now;
         let place = Place(self.key, self.peer.ip());
+        let stream = match self.stream(order, hub) {
+            Ok(stream) => stream,
+            Err(how) => {
+                self.cut(hub);
+                return Some(Event::Ended(Ending { bytes: 0, how }));
+            }
+        };
         let turn = match (self.file.take(), self.conduit.take()) {
             (Some(file), Some(mut conduit)) => {
                 // The client reads or sends when it has our 150: no waiting for what is done next.
                 self.flush(hub);
-                let transfer = Transfer::new(file, order, self.broker(hub), &hub.tools);
+                let transfer = Transfer::new(file, order, stream, self.broker(hub), &hub.tools).wary(self.is_secured());
                 let staged = hub.staged.take();
                 let turn = conduit.begin(transfer, staged, place, hub);
                 self.conduit = Some(conduit);

@@ -120,7 +120,7 @@ impl Path for In {
 mod tests {
     use std::os::fd::{AsFd, OwnedFd};
 
-    use ipc::link::settings::FtpSettings;
+    use child_ipc::link::settings::FtpSettings;
     use proptest::prelude::*;
     use rustix::{
         fs::{MemfdFlags, memfd_create, seek},

@@ -4,7 +4,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use ipc::types::BrokerId;
+use child_ipc::types::BrokerId;
 use md5::Md5;
 use rustix::{fs::copy_file_range, io::Errno};
 use sha1::Sha1;

@@ -6,10 +6,11 @@
 //! | `splice` | upload as it is |
 //! | `pooled` | the same where `sendfile` or `splice` is off, or the kernel refuses it |
 //! | `ascii` | TYPE A, both ways |
+//! | `secured` | under TLS, both ways |
 //! | `job` | no data connection: sums of files, copies |
 //!
 //! None keeps a buffer from one turn to the next: what a socket did not take is read again, what a socket gave is
-//! written at once. So transfers that wait cost no memory, and a worker needs one buffer for all of them, and each of its
+//! written at once (`secured` keeps a record, and what it has sealed). So transfers that wait cost no memory, and a worker needs one buffer for all of them, and each of its
 //! helper threads another.
 //!
 //! The loop's turns do not wait for disks. What is read is asked for first, byte by byte here and there, without waiting
@@ -20,6 +21,7 @@
 mod ascii;
 pub mod job;
 mod pooled;
+mod secured;
 mod sendfile;
 mod splice;
 
@@ -30,7 +32,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         settings::FtpSettings,
         worker_broker::{Medium, Storage},
@@ -38,13 +40,14 @@ use ipc::{
     types::BrokerId,
 };
 use rustix::{
-    fs::{Advice, fadvise},
+    fs::{Advice, fadvise, ftruncate},
     io::{Errno, ReadWriteFlags, preadv2},
 };
 
 use crate::{
     ftp::data::{How, Move},
     helpers::{Files, Lane, On, THREADS},
+    tls::{Outgoing, Stream, stream::Flow},
 };
 
 /// Bytes of an upload to a disk that the loop takes itself, about: small files need no helper.
@@ -73,6 +76,10 @@ pub enum Step {
     Done,
     /// The data connection failed.
     Peer(Errno),
+    /// The data connection ended without close_notify.
+    Cut,
+    /// There is no TLS with this client; in few words, why.
+    Unsecured(&'static str),
     /// The file failed.
     File(Errno),
     /// The file became shorter.
@@ -106,6 +113,7 @@ pub struct Tools {
     pipe: Option<splice::Pipe>,
     first: Vec<u8>,
     second: Vec<u8>,
+    records: Outgoing,
     /// Bytes of each buffer.
     chunk: usize,
     sendfile: bool,
@@ -117,8 +125,9 @@ pub struct Tools {
 impl Tools {
     /// Obeys `[performance]`.
     pub fn new(settings: &FtpSettings) -> Self {
-        let (first, second) = (Vec::new(), Vec::new());
-        let mut tools = Tools { pipe: None, first, second, chunk: 0, sendfile: true, splice: true, rough: None };
+        let (first, second, records) = Default::default();
+        let mut tools =
+            Tools { pipe: None, first, second, records, chunk: 0, sendfile: true, splice: true, rough: None };
         tools.obey(settings);
         tools
     }
@@ -126,11 +135,13 @@ impl Tools {
     /// Takes new settings for transfers from now on.
     pub fn obey(&mut self, settings: &FtpSettings) {
         let threads = u64::try_from(1 + THREADS).unwrap_or(u64::MAX);
-        let third = usize::try_from(settings.buffer_pool_bytes / 3 / threads).unwrap_or(usize::MAX);
+        // Under TLS, what is converted needs room for its records as well.
+        let chunks = if settings.tls.is_some() { 6 } else { 3 };
+        let most = usize::try_from(settings.buffer_pool_bytes / chunks / threads).unwrap_or(usize::MAX);
         let wanted = usize::try_from(settings.transfer_chunk_bytes).unwrap_or(usize::MAX);
-        self.chunk = wanted.min(third).clamp(4 << 10, 4 << 20);
+        self.chunk = wanted.min(most).clamp(4 << 10, 4 << 20);
         (self.sendfile, self.splice) = (settings.sendfile, settings.splice);
-        (self.first, self.second) = (Vec::new(), Vec::new());
+        (self.first, self.second, self.records) = Default::default();
     }
 
     /// One buffer for bytes as they are.
@@ -145,6 +156,13 @@ impl Tools {
         self.second.resize(self.chunk * 2, 0);
         (&mut self.first, &mut self.second)
     }
+
+    /// The same, and one for records.
+    fn buffers_and_records(&mut self) -> (&mut [u8], &mut [u8], &mut Outgoing) {
+        self.buffers();
+        self.records.clear();
+        (&mut self.first, &mut self.second, &mut self.records)
+    }
 }
 
 #[derive(Debug)]
@@ -155,6 +173,8 @@ enum Way {
     PooledIn(pooled::In),
     AsciiOut(ascii::Out),
     AsciiIn(ascii::In),
+    SecuredOut(secured::Out),
+    SecuredIn(secured::In),
 }
 
 /// A transfer under way: the file and where it stands. The data connection is the session's.
@@ -170,32 +190,45 @@ pub struct Transfer {
     broker: BrokerId,
     /// A helper is to see it to the disk.
     sync: bool,
+    /// Where the file is to be cut before anything is written.
+    cut: Option<u64>,
+    /// The client may believe that this connection is under TLS.
+    wary: bool,
     /// All bytes have been moved.
     ended: bool,
 }
 
 impl Transfer {
-    /// Takes the file, which was opened by this broker.
-    pub fn new(file: OwnedFd, order: Move, broker: BrokerId, tools: &Tools) -> Self {
-        let (way, receives, storage, sync) = match order {
+    /// Takes the file, which was opened by this broker; under TLS, the `stream` of the data connection that is to come.
+    pub fn new(file: OwnedFd, order: Move, stream: Option<Box<Stream>>, broker: BrokerId, tools: &Tools) -> Self {
+        let (way, receives, storage, sync, cut) = match order {
             Move::Send { from, to, text, storage } => {
-                let way = match (text, tools.sendfile) {
-                    (true, _) => Way::AsciiOut(ascii::Out::new(from, to)),
-                    (false, true) => Way::Sendfile(sendfile::Sendfile { from, to }),
-                    (false, false) => Way::PooledOut(pooled::Out { from, to }),
+                let way = match (stream, text, tools.sendfile) {
+                    (Some(stream), ..) => Way::SecuredOut(secured::Out::new(from, to, text, stream)),
+                    (None, true, _) => Way::AsciiOut(ascii::Out::new(from, to)),
+                    (None, false, true) => Way::Sendfile(sendfile::Sendfile { from, to }),
+                    (None, false, false) => Way::PooledOut(pooled::Out { from, to }),
                 };
-                (way, false, storage, false)
+                (way, false, storage, false, None)
             }
-            Move::Receive { text, storage, sync } => {
-                let way = match (text, tools.splice) {
-                    (true, _) => Way::AsciiIn(ascii::In::default()),
-                    (false, true) => Way::Splice(splice::Splice),
-                    (false, false) => Way::PooledIn(pooled::In),
+            Move::Receive { text, storage, sync, cut } => {
+                let way = match (stream, text, tools.splice) {
+                    (Some(stream), ..) => Way::SecuredIn(secured::In::new(text, stream)),
+                    (None, true, _) => Way::AsciiIn(ascii::In::default()),
+                    (None, false, true) => Way::Splice(splice::Splice),
+                    (None, false, false) => Way::PooledIn(pooled::In),
                 };
-                (way, true, storage, sync)
+                (way, true, storage, sync, cut)
             }
         };
-        Transfer { file, way, moved: 0, receives, storage, broker, sync, ended: false }
+        Transfer { file, way, moved: 0, receives, storage, broker, sync, cut, wary: false, ended: false }
+    }
+
+    /// The client has TLS on its control connection and not on this one: a handshake is no file.
+    #[must_use]
+    pub fn wary(mut self, wary: bool) -> Self {
+        self.wary = wary && self.receives && self.stream().is_none();
+        self
     }
 
     /// Bytes moved over the data connection so far.
@@ -206,6 +239,16 @@ impl Transfer {
     /// Whether bytes come from the client.
     pub fn receives(&self) -> bool {
         self.receives
+    }
+
+    /// Grows whenever the data connection has taken or given something.
+    pub fn progress(&self) -> u64 {
+        self.moved + self.way.stream().map_or(0, Stream::sent)
+    }
+
+    /// Under TLS, the data connection.
+    pub fn stream(&self) -> Option<&Stream> {
+        self.way.stream()
     }
 
     /// The file, when all is done.
@@ -234,12 +277,40 @@ impl Transfer {
 
     /// One turn of the loop, which does not wait for a disk.
     pub fn step(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, share: usize) -> Step {
+        if let Some(stream) = self.way.stream_mut().filter(|stream| !stream.is_ready()) {
+            match stream.shake(data) {
+                Flow::Done => {}
+                flow => return secured::step(flow),
+            }
+        }
+        if self.wary {
+            match secured::begins_with_hello(data) {
+                Ok(true) => return Step::Unsecured("the client speaks TLS, though PROT C is in force"),
+                Ok(false) => self.wary = false,
+                Err(Errno::AGAIN) => return Step::Blocked,
+                Err(errno) => return Step::Peer(errno),
+            }
+        }
+        if self.cut.is_some() && self.storage.medium != Medium::Memory {
+            return Step::Cold;
+        }
+        if let Err(errno) = self.cut() {
+            return Step::File(errno);
+        }
         match self.step_at_hand(data, tools, share) {
             Step::Done if self.sync => {
                 self.ended = true;
                 Step::Cold
             }
             step => step,
+        }
+    }
+
+    /// Cuts the file, if that is still to be done.
+    fn cut(&mut self) -> Result<(), Errno> {
+        match self.cut.take() {
+            None => Ok(()),
+            Some(length) => rustix::io::retry_on_intr(|| ftruncate(&self.file, length)),
         }
     }
 
@@ -267,6 +338,12 @@ impl Transfer {
 
     /// One turn of a helper, which may wait.
     pub fn step_of_helper(&mut self, data: BorrowedFd<'_>, tools: &mut Tools, given_up: &AtomicBool) -> Step {
+        if given_up.load(Ordering::Relaxed) {
+            return Step::More;
+        }
+        if let Err(errno) = self.cut() {
+            return Step::File(errno);
+        }
         if !self.ended {
             match self.step_waiting(data, tools, given_up) {
                 Step::Done => self.ended = true,
@@ -292,7 +369,11 @@ impl Transfer {
         while left > 0 && !given_up.load(Ordering::Relaxed) {
             let before = self.moved;
             match self.walk(data, tools, left.min(PIECE), u64::MAX) {
-                Step::More => left = left.saturating_sub(usize::try_from(self.moved - before).unwrap_or(usize::MAX)),
+                // Under TLS, a piece may have been records that say nothing.
+                Step::More => {
+                    let moved = usize::try_from(self.moved - before).unwrap_or(usize::MAX);
+                    left = left.saturating_sub(moved.max(PIECE));
+                }
                 step => return step,
             }
         }
@@ -348,6 +429,8 @@ impl Transfer {
                 Way::PooledIn(path) => path,
                 Way::AsciiOut(path) => path,
                 Way::AsciiIn(path) => path,
+                Way::SecuredOut(path) => path,
+                Way::SecuredIn(path) => path,
             };
             match path.step(ends, tools, share, &mut self.moved) {
                 Step::Refused => self.way = self.fallback(),
@@ -372,7 +455,24 @@ impl Way {
             Way::Sendfile(path) => Some((path.from, path.to)),
             Way::PooledOut(path) => Some((path.from, path.to)),
             Way::AsciiOut(path) => Some((path.from, path.to)),
-            Way::Splice(_) | Way::PooledIn(_) | Way::AsciiIn(_) => None,
+            Way::SecuredOut(path) => Some((path.from, path.to)),
+            Way::Splice(_) | Way::PooledIn(_) | Way::AsciiIn(_) | Way::SecuredIn(_) => None,
+        }
+    }
+
+    fn stream(&self) -> Option<&Stream> {
+        match self {
+            Way::SecuredOut(path) => Some(&path.stream),
+            Way::SecuredIn(path) => Some(&path.stream),
+            _ => None,
+        }
+    }
+
+    fn stream_mut(&mut self) -> Option<&mut Stream> {
+        match self {
+            Way::SecuredOut(path) => Some(&mut path.stream),
+            Way::SecuredIn(path) => Some(&mut path.stream),
+            _ => None,
         }
     }
 }
@@ -388,6 +488,8 @@ pub fn outcome(step: Step) -> Option<How> {
         Step::More | Step::Blocked | Step::Cold => None,
         Step::Done => Some(How::Complete),
         Step::Peer(_) => Some(How::Reset),
+        Step::Cut => Some(How::Cut),
+        Step::Unsecured(why) => Some(How::Unsecured(why)),
         Step::File(errno) => Some(How::File(errno.raw_os_error())),
         Step::Refused => Some(How::File(Errno::INVAL.raw_os_error())),
         Step::Shrunk => Some(How::Shrunk),

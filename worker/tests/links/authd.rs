@@ -1,6 +1,6 @@
 //! Logins: nobody is anybody before the monitor has said so, and nothing waits for ever.
 
-use ipc::{
+use child_ipc::{
     link::{
         monitor_worker::{FromWorker, ToWorker},
         worker_authd::{Outcome, ToAuthd},
@@ -15,7 +15,7 @@ fn a_login_needs_the_monitors_word_not_only_authds() {
     let mut world = World::new();
     let (mut client, check) = world.asking();
     assert_eq!(check.user.as_bytes(), b"u");
-    assert_eq!(check.password.expose(), b"secret");
+    assert_eq!(check.password.unwrap().expose(), b"secret");
     assert!(check.source.is_loopback());
     client.send("PWD");
     world.verdict(check.session, Outcome::Accepted);

@@ -5,7 +5,7 @@ use std::{
     os::fd::AsFd,
 };
 
-use ipc::{
+use child_ipc::{
     link::{
         monitor_worker::FromWorker,
         worker_broker::{Answer, Attrs, Done, Kind, Op, Opened, Storage, Why, WriteMode},

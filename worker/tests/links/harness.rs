@@ -1,14 +1,17 @@
 //! Starts a worker and holds the other ends of its links. Every wait is bounded.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
-    os::fd::{AsFd, OwnedFd},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::FileExt,
+    },
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
-use ipc::{
+use child_ipc::{
     Channel, Received,
     link::{
         Confine,
@@ -17,10 +20,13 @@ use ipc::{
         settings::{FtpSettings, pack},
         worker_authd::{AuthdEnd, Check, FromAuthd, Outcome, ToAuthd, Verdict},
         worker_broker::{Answer, Ask, BrokerEnd, Done, Why},
+        worker_keys,
     },
     types::{Blob, BrokerId, Build, Ids, ListenerId, SessionId, WorkerId},
 };
 use rustix::{fs::OFlags, process::geteuid};
+
+use crate::keys;
 
 /// No wait is longer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,7 +36,7 @@ pub struct World {
     child: Child,
     pub monitor: MonitorEnd,
     pub authd: AuthdEnd,
-    address: SocketAddr,
+    pub address: SocketAddr,
     /// Log lines seen so far.
     pub log: Vec<String>,
 }
@@ -56,6 +62,7 @@ pub fn settings() -> FtpSettings {
         splice: true,
         buffer_pool_bytes: 1 << 20,
         transfer_chunk_bytes: 1 << 16,
+        tls: None,
     }
 }
 
@@ -66,12 +73,8 @@ impl World {
 
     pub fn with(settings: FtpSettings) -> Self {
         let (mut monitor, theirs) = MonitorEnd::pair().unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_caisson-worker"))
-            .env_clear()
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut program = Command::new(env!("CARGO_BIN_EXE_caisson-worker"));
+        let child = program.env_clear().stdin(Stdio::from(theirs)).stdout(Stdio::null()).spawn().unwrap();
         let nobody = Ids { uid: 65_534, gid: 65_534, groups: Vec::new() };
         let confine = Confine { ids: geteuid().is_root().then_some(nobody), best_effort: false };
         let start = WorkerStart {
@@ -85,7 +88,10 @@ impl World {
         rustix::fs::ftruncate(&region, 8192).unwrap();
         monitor.send(&ToWorker::Start(start), &[]).unwrap();
         monitor.send(&ToWorker::Region(true), &[region.as_fd()]).unwrap();
-        assert!(matches!(receive(&mut monitor).record, FromWorker::Ready(_)));
+        match receive(&mut monitor).record {
+            FromWorker::Ready(_) => {}
+            other => panic!("Ready was expected: {other:?}"),
+        }
         let (listener, address) = listening();
         let named = Listener { id: ListenerId(1), address };
         monitor.send(&ToWorker::Listener(named), &[listener.as_fd()]).unwrap();
@@ -112,7 +118,12 @@ impl World {
 
     /// A client that has sent USER and PASS; its check as authd got it.
     pub fn asking(&mut self) -> (Client, Check) {
-        let mut client = self.client();
+        let client = self.client();
+        self.asking_as(client)
+    }
+
+    /// The same of a client that is connected.
+    pub fn asking_as(&mut self, mut client: Client) -> (Client, Check) {
         assert_eq!(client.told("USER u"), "331 Password, please.");
         client.send("PASS secret");
         let ToAuthd::Check(check) = receive(&mut self.authd).record else { panic!("a check was expected") };
@@ -121,7 +132,13 @@ impl World {
 
     /// A client that is logged in, with a new link to its broker.
     pub fn logged_in(&mut self, broker: BrokerId) -> (Client, SessionId, BrokerEnd) {
-        let (mut client, check) = self.asking();
+        let client = self.client();
+        self.logged_in_as(client, broker)
+    }
+
+    /// The same of a client that is connected.
+    pub fn logged_in_as(&mut self, client: Client, broker: BrokerId) -> (Client, SessionId, BrokerEnd) {
+        let (mut client, check) = self.asking_as(client);
         let end = self.grant_with_link(check.session, broker);
         assert_eq!(client.reply(), "230 Logged in.");
         (client, check.session, end)
@@ -169,6 +186,23 @@ impl World {
         self.monitor.send(&reply, &fds).unwrap();
     }
 
+    /// Whether these bytes are anywhere in the worker's memory; `None` where one may not look.
+    pub fn remembers(&self, bytes: &[u8]) -> Option<bool> {
+        let process = format!("/proc/{}", self.child.id());
+        let memory = std::fs::File::open(format!("{process}/mem")).ok()?;
+        let maps = std::fs::read_to_string(format!("{process}/maps")).ok()?;
+        let mut found = false;
+        for line in maps.lines().filter(|line| line.contains(" rw")) {
+            let (range, _) = line.split_once(' ')?;
+            let (from, to) = range.split_once('-')?;
+            let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
+            let mut part = vec![0; usize::try_from(to - from).ok()?];
+            let read = memory.read_at(&mut part, from).unwrap_or(0);
+            found |= part[..read].windows(bytes.len()).any(|window| window == bytes);
+        }
+        Some(found)
+    }
+
     /// The monitor dies; how the worker ends.
     pub fn end(mut self) -> ExitStatus {
         let (closed, _) = MonitorEnd::pair().unwrap();
@@ -197,14 +231,14 @@ impl Drop for World {
 }
 
 /// The next record, in time.
-pub fn receive<Out: ipc::Record, In: ipc::Record>(end: &mut Channel<Out, In>) -> Received<In> {
+pub fn receive<Out: child_ipc::Record, In: child_ipc::Record>(end: &mut Channel<Out, In>) -> Received<In> {
     try_receive(end).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
 /// The next record or the end of the link, in time.
-pub fn try_receive<Out: ipc::Record, In: ipc::Record>(
+pub fn try_receive<Out: child_ipc::Record, In: child_ipc::Record>(
     end: &mut Channel<Out, In>,
-) -> Result<Received<In>, ipc::RecvError> {
+) -> Result<Received<In>, child_ipc::RecvError> {
     wait_readable(end.as_fd());
     end.recv()
 }
@@ -226,7 +260,9 @@ fn wait_readable(fd: std::os::fd::BorrowedFd<'_>) {
 
 fn new_authd(monitor: &mut MonitorEnd) -> AuthdEnd {
     let (authd, theirs) = AuthdEnd::pair().unwrap();
-    monitor.send(&ToWorker::Authd, &[theirs.as_fd()]).unwrap();
+    let (keys, signs) = worker_keys::AuthdEnd::pair().unwrap();
+    keys::sign(keys);
+    monitor.send(&ToWorker::Authd, &[theirs.as_fd(), signs.as_fd()]).unwrap();
     authd
 }
 
@@ -237,21 +273,38 @@ fn listening() -> (OwnedFd, SocketAddr) {
     (listener.into(), address)
 }
 
+/// A control connection, under TLS or not.
+pub trait Wire: Read + Write {}
+
+impl<T: Read + Write> Wire for T {}
+
 /// An FTP client.
 pub struct Client {
     control: TcpStream,
-    lines: BufReader<TcpStream>,
+    lines: BufReader<Box<dyn Wire>>,
 }
 
 impl Client {
     fn new(control: TcpStream) -> Self {
         control.set_read_timeout(Some(PATIENCE)).unwrap();
-        let lines = BufReader::new(control.try_clone().unwrap());
+        let lines = BufReader::new(Box::new(control.try_clone().unwrap()) as Box<dyn Wire>);
         Client { control, lines }
     }
 
+    /// The same over this wire.
+    pub fn over(self, wire: impl FnOnce(TcpStream) -> Box<dyn Wire>) -> Self {
+        let lines = BufReader::new(wire(self.control.try_clone().unwrap()));
+        Client { control: self.control, lines }
+    }
+
     pub fn send(&mut self, line: &str) {
-        self.control.write_all(format!("{line}\r\n").as_bytes()).unwrap();
+        self.write(format!("{line}\r\n").as_bytes());
+    }
+
+    /// Sends bytes as they are.
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.lines.get_mut().write_all(bytes).unwrap();
+        self.lines.get_mut().flush().unwrap();
     }
 
     /// The next reply, the last line of it.
@@ -282,6 +335,11 @@ impl Client {
         let data = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
         data.set_read_timeout(Some(PATIENCE)).unwrap();
         data
+    }
+
+    /// The socket of the control connection.
+    pub fn socket(&self) -> &TcpStream {
+        &self.control
     }
 
     /// Vanishes without good-bye.

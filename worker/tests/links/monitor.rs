@@ -2,7 +2,7 @@
 
 use std::{io::Read, net::TcpListener, os::fd::AsFd};
 
-use ipc::{
+use child_ipc::{
     link::{
         log::Level,
         monitor_worker::{Connecting, FromWorker, ToWorker},
@@ -79,7 +79,7 @@ fn active_mode_hands_the_control_connection_itself_to_the_monitor() {
         client.send("RETR f");
         let heard = world.heard();
         let FromWorker::ConnectBack(ask) = heard.record else { panic!("ConnectBack was expected") };
-        assert_eq!((ask.session, ask.port.get()), (session, port));
+        assert_eq!((ask.session, ask.port), (session, port));
         let peer = rustix::net::getpeername(&heard.fds[0]).unwrap();
         assert!(std::net::SocketAddr::try_from(peer.unwrap()).unwrap().ip().is_loopback());
         answer(

@@ -6,7 +6,7 @@
 
 use std::os::fd::OwnedFd;
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Facts, Why},
     types::{Permission, VirtPath},
 };

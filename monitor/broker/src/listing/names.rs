@@ -4,7 +4,7 @@
 
 use std::{cmp::Ordering, ffi::CStr, ops::Range, os::fd::OwnedFd};
 
-use ipc::link::worker_broker::Why;
+use child_ipc::link::worker_broker::Why;
 use rustix::fs::{FileType, RawDir};
 
 use super::pattern::Pattern;

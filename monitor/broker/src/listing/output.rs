@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use ipc::link::worker_broker::Why;
+use child_ipc::link::worker_broker::Why;
 use rustix::{
     fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create},
     io::{Errno, pwrite},

@@ -1,6 +1,6 @@
 //! `ChangeDir` (CWD): whether a directory is there and may be entered.
 
-use ipc::types::VirtPath;
+use child_ipc::types::VirtPath;
 
 use super::{NOTHING, Outcome};
 use crate::{account::Account, why::why};

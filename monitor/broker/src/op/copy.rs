@@ -2,7 +2,7 @@
 //!
 //! A file is never emptied before it is known to be another one than the source, by whatever names they go.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Why},
     types::VirtPath,
 };

@@ -1,6 +1,6 @@
 //! `Facts` (MLST): one line about the path itself, with the whole path as the name (RFC 3659 7.3.1).
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Facts, Why},
     types::{Blob, VirtPath},
 };

@@ -4,7 +4,7 @@
 //! client wrote, in the form of names), except in the form of facts, where it is `NotDirectory` (RFC 3659 7.1). The path is taken literally (RFC 3659 2.2.2); only if
 //! nothing has that name, and clients expect it (`mget *.txt`), is its last component a pattern.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Form, Why},
     types::VirtPath,
 };

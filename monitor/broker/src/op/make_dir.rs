@@ -1,6 +1,6 @@
 //! `MakeDir` (MKD): mode 0777 less the umask of the account and that of the session.
 
-use ipc::{link::worker_broker::Why, types::VirtPath};
+use child_ipc::{link::worker_broker::Why, types::VirtPath};
 use rustix::fs::mkdirat;
 
 use super::{NOTHING, Outcome, new_mode};

@@ -1,6 +1,6 @@
 //! `OpenRead` (RETR): a regular file, read-only.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Opened},
     types::VirtPath,
 };

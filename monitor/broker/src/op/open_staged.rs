@@ -4,7 +4,7 @@
 //! the new file's, from the first moment: nobody reads an upload under way who may not read what was there. A link is written
 //! through, not replaced, so it has to be done as without `atomic_uploads`.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Opened, Why, WriteMode},
     types::{Permission, VirtPath},
 };

@@ -6,7 +6,7 @@
 
 use std::os::fd::OwnedFd;
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Opened, Why, WriteMode},
     types::{Permission, VirtPath},
 };
@@ -32,18 +32,20 @@ const NAMES: usize = 16;
 pub(super) fn run(account: &Account, path: &VirtPath, mode: WriteMode, umask: u16) -> Outcome {
     let (file, created) = match mode {
         WriteMode::Unique => return unique(account, path, umask),
-        WriteMode::Replace | WriteMode::Append | WriteMode::At(0) => open_or_make(account, path, umask)?,
-        WriteMode::At(_) => (open_existing(account, path)?, false),
+        WriteMode::Replace | WriteMode::Append | WriteMode::At(0) | WriteMode::Kept(0) => {
+            open_or_make(account, path, umask)?
+        }
+        WriteMode::At(_) | WriteMode::Kept(_) => (open_existing(account, path)?, false),
     };
     let stat = regular(&file)?;
     let opened = size(&stat);
     let start = match mode {
         WriteMode::Append => opened,
-        WriteMode::At(offset) if offset > opened => return Err(Why::Invalid),
-        WriteMode::At(offset) => offset,
+        WriteMode::At(offset) | WriteMode::Kept(offset) if offset > opened => return Err(Why::Invalid),
+        WriteMode::At(offset) | WriteMode::Kept(offset) => offset,
         WriteMode::Replace | WriteMode::Unique => 0,
     };
-    if start < opened {
+    if start < opened && !matches!(mode, WriteMode::Kept(_)) {
         ftruncate(&file, start).map_err(why)?;
     }
     if start > 0 {

@@ -1,6 +1,6 @@
 //! `Remove` (DELE): anything but a directory; of a link, the link itself.
 
-use ipc::types::VirtPath;
+use child_ipc::types::VirtPath;
 use rustix::fs::{AtFlags, unlinkat};
 
 use super::{NOTHING, Outcome};

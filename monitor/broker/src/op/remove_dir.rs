@@ -1,7 +1,7 @@
 //! `RemoveDir` (RMD): an empty directory, never a link to one, never the root. What listings do not show (unfinished.rs) is not
 //! to be in the way, if it was left behind.
 
-use ipc::types::VirtPath;
+use child_ipc::types::VirtPath;
 use rustix::{
     fs::{AtFlags, unlinkat},
     io::Errno,

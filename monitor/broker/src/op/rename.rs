@@ -4,7 +4,7 @@
 //! Without, `RENAME_NOREPLACE` leaves what is there alone whatever races; file systems that do not know it (NFS) answer
 //! EINVAL, and the rename is refused.
 
-use ipc::types::{Permission, VirtPath};
+use child_ipc::types::{Permission, VirtPath};
 use rustix::fs::{RenameFlags, renameat_with};
 
 use super::{NOTHING, Outcome};

@@ -1,7 +1,7 @@
 //! `SetFacts` (MFF): mode and modification time in one step. The mode comes first: it is the one that can be refused
 //! for its value, and then nothing has changed.
 
-use ipc::types::VirtPath;
+use child_ipc::types::VirtPath;
 
 use super::{Outcome, set_mode, set_times, stat};
 use crate::account::Account;

@@ -7,7 +7,7 @@
 
 use std::os::fd::OwnedFd;
 
-use ipc::{link::worker_broker::Why, types::VirtPath};
+use child_ipc::{link::worker_broker::Why, types::VirtPath};
 use rustix::{
     fs::{AtFlags, FileType, Mode, OFlags, Stat, chmodat, fchmod, fstat, statat},
     io::Errno,

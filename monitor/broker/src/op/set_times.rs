@@ -1,6 +1,6 @@
 //! `SetModified` (MFMT), `SetTimes` (SITE UTIME): the times of a file or directory; one that is not given stays.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Why},
     types::VirtPath,
 };

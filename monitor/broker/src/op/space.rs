@@ -1,6 +1,6 @@
 //! `Space` (AVBL): what statfs(2) says is free for users who are not root. Quotas are not asked.
 
-use ipc::{link::worker_broker::Done, types::VirtPath};
+use child_ipc::{link::worker_broker::Done, types::VirtPath};
 use rustix::fs::fstatfs;
 
 use super::Outcome;

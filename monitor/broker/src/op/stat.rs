@@ -1,6 +1,6 @@
 //! `Stat` (SIZE, MDTM): attributes of what a path leads to. A link that leads nowhere is `NotFound`.
 
-use ipc::{link::worker_broker::Done, types::VirtPath};
+use child_ipc::{link::worker_broker::Done, types::VirtPath};
 use rustix::fs::fstat;
 
 use super::{Outcome, attributes};

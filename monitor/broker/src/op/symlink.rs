@@ -3,7 +3,7 @@
 //! It is stored relative to its own directory. An absolute one would lead elsewhere for programs that see the whole
 //! machine; and a relative one is right only if the way to its directory has no links, so that is refused.
 
-use ipc::{link::worker_broker::Why, types::VirtPath};
+use child_ipc::{link::worker_broker::Why, types::VirtPath};
 use rustix::fs::symlinkat;
 
 use super::{NOTHING, Outcome};

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use ipc::link::worker_broker::{Done, Facts, Form, Op, Why, WriteMode};
+use child_ipc::link::worker_broker::{Done, Facts, Form, Op, Why, WriteMode};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::harness::{Broker, StartedBy, at, ways};
@@ -200,7 +200,7 @@ fn a_link_that_climbs_is_followed_inside_while_directories_are_renamed_all_the_t
 
 #[test]
 fn a_home_that_cannot_be_served_is_named_with_the_remedy() {
-    use ipc::link::monitor_broker::FromBroker;
+    use child_ipc::link::monitor_broker::FromBroker;
 
     use crate::harness::{Scratch, Setting};
     for by in ways() {

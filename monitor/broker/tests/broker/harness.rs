@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use ipc::{
+use child_ipc::{
     RecvError,
     link::{
         Confine,
@@ -152,7 +152,7 @@ impl Broker {
             build: Build::THIS,
             confine: Confine { ids, best_effort: false },
             account: UserName::new(b"alice").unwrap(),
-            permissions: setting.permissions,
+            permissions: setting.permissions.bits(),
             home: home.to_owned(),
             settings: pack(&settings).unwrap(),
             slots: setting.slots,

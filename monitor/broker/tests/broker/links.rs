@@ -2,7 +2,7 @@
 
 use std::{fs, os::fd::AsFd, time::Duration};
 
-use ipc::{
+use child_ipc::{
     Record, RecvError, SendError,
     link::{
         log::Event,
@@ -34,7 +34,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 fn a_record(op: Op) -> Vec<u8> {
     let mut buffer = vec![0; Ask::CAP];
-    ipc::wire::encode(&Ask { tag: 1, op }, &mut buffer).unwrap().to_vec()
+    child_ipc::wire::encode(&Ask { tag: 1, op }, &mut buffer).unwrap().to_vec()
 }
 
 /// Records that break the contract, each in its own way.
@@ -243,8 +243,8 @@ fn a_broker_ends_with_its_monitor() {
     for by in ways() {
         let mut broker = Broker::new(by);
         let mut worker = broker.worker();
-        assert!(worker.list("/", ipc::link::worker_broker::Form::Names, false).is_ok());
-        let (unconnected, _) = ipc::link::monitor_broker::MonitorEnd::pair().unwrap();
+        assert!(worker.list("/", child_ipc::link::worker_broker::Form::Names, false).is_ok());
+        let (unconnected, _) = child_ipc::link::monitor_broker::MonitorEnd::pair().unwrap();
         drop(std::mem::replace(&mut broker.link, unconnected));
         assert_eq!(broker.wait().code(), Some(0));
         assert!(worker.is_closed());

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt, time::Instant};
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Facts, Form, Op, Why},
     types::{Blob, Permission, Permissions},
 };

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::PathBuf};
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Facts, Form, Op, Why, WriteMode},
     types::Blob,
 };

@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::MetadataExt,
 };
 
-use ipc::link::worker_broker::{Attrs, Done, Kind, Op, Why, WriteMode};
+use child_ipc::link::worker_broker::{Attrs, Done, Kind, Op, Why, WriteMode};
 
 use crate::harness::{Broker, Setting, StartedBy, at, ways};
 
@@ -109,6 +109,9 @@ fn resuming_cuts_the_file_at_the_offset() {
         assert_eq!(worker.write("/none", WriteMode::At(1)).unwrap_err(), Why::Invalid);
         assert!(!broker.exists("/none"));
         assert_eq!(broker.contents("/f"), "0123xy");
+        assert_eq!(worker.write("/none", WriteMode::Kept(1)).unwrap_err(), Why::Invalid);
+        let before = worker.write("/f", WriteMode::Kept(2)).unwrap().0.size;
+        assert_eq!(worker.write("/f", WriteMode::Kept(0)).unwrap().0.size, before, "nothing is cut");
         assert!(worker.write("/none", WriteMode::At(0)).unwrap().0.created);
         worker.write("/f", WriteMode::At(0)).unwrap();
         assert_eq!(broker.contents("/f"), "");

@@ -1,6 +1,6 @@
 //! Each permission missing, each operation refused; and each operation with its own permission alone.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Facts, Form, Op, Why, WriteMode},
     types::{Blob, Permission, Permissions},
 };
@@ -22,6 +22,7 @@ fn operations() -> Vec<(Op, Permission)> {
         (Op::OpenWrite { path: at("/new"), mode: WriteMode::Replace, umask: 0 }, Permission::Write),
         (Op::OpenWrite { path: at("/newer"), mode: WriteMode::Append, umask: 0 }, Permission::Write),
         (Op::OpenWrite { path: at("/newest"), mode: WriteMode::At(0), umask: 0 }, Permission::Write),
+        (Op::OpenWrite { path: at("/kept"), mode: WriteMode::Kept(0), umask: 0 }, Permission::Write),
         (Op::OpenWrite { path: at("/"), mode: WriteMode::Unique, umask: 0 }, Permission::Write),
         (Op::Stat(at("/f")), Permission::List),
         (Op::List { path: at("/"), form: Form::Long, hidden: true, written: Blob::default() }, Permission::List),

@@ -1,6 +1,6 @@
 //! LIST and NLST of a path whose last component has wildcards: only if nothing has that name literally.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Facts, Form, Why},
     types::{Permission, Permissions},
 };

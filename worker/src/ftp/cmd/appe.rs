@@ -1,10 +1,10 @@
 //! APPE: receive, and write behind what is there (RFC 959 4.1.3).
 
-use ipc::link::worker_broker::WriteMode;
+use child_ipc::link::worker_broker::WriteMode;
 
 use super::stor;
 use crate::ftp::{Context, Out, State, state::Ready};
 
-pub(in crate::ftp) fn run(ready: Ready, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
-    stor::receive("APPE", ready, arg, WriteMode::Append, out)
+pub(in crate::ftp) fn run(ready: Ready, arg: &[u8], cx: &Context<'_>, out: &mut Out) -> State {
+    stor::receive("APPE", ready, arg, WriteMode::Append, cx, out)
 }

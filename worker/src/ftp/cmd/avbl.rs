@@ -1,6 +1,6 @@
 //! AVBL: bytes that can still be stored (draft-peterson-streamlined-ftp-command-extensions 4).
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use super::list;
 use crate::ftp::{

@@ -1,6 +1,6 @@
 //! CWD, XCWD: change the working directory (RFC 959 4.1.1).
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Op, Why},
     types::VirtPath,
 };

@@ -1,6 +1,6 @@
 //! DELE: remove a file (RFC 959 4.1.3).
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use crate::ftp::{
     Context, Out, State,

@@ -1,6 +1,6 @@
 //! FEAT: what works beyond RFC 959 (RFC 2389 3), from the table: each line is one space and the feature.
 
-use ipc::link::worker_broker::Facts;
+use child_ipc::link::worker_broker::Facts;
 
 use crate::ftp::{
     Context, Out, State,
@@ -14,8 +14,9 @@ pub(in crate::ftp) fn run(state: State, _arg: &[u8], cx: &Context<'_>, out: &mut
         match row.feature {
             Feature::None => {}
             Feature::Line(line) => out.inner(line.as_bytes()),
+            Feature::IfSecure(line) if cx.shield.possible || cx.shield.on => out.inner(line.as_bytes()),
             Feature::IfActive(line) if cx.active() => out.inner(line.as_bytes()),
-            Feature::IfActive(_) => {}
+            Feature::IfActive(_) | Feature::IfSecure(_) => {}
             Feature::Lines(lines) => lines.iter().for_each(|line| out.inner(line.as_bytes())),
             Feature::Hash => out.inner(hash_line(&state).as_bytes()),
             Feature::Facts => out.inner(facts_line(&state).as_bytes()),

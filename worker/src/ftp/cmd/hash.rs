@@ -2,7 +2,7 @@
 //!
 //! A sum tells what is in a file, so it takes the permission to read it.
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use super::xsum;
 use crate::ftp::{

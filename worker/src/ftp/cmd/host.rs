@@ -3,7 +3,7 @@
 //! It brings another greeting, and is told to authd, which knows the accounts of each host; nothing else depends on it.
 //! Without any `[[host]]` all names lead to the same place.
 
-use ipc::types::HostName;
+use child_ipc::types::HostName;
 
 use crate::ftp::{Context, Order, Out, State};
 

@@ -2,7 +2,7 @@
 //! are ignored, `--` ends them. What stands behind them is one path, byte for byte; only if nothing has that name, its last
 //! component may have wildcards.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Form, Op, Storage, Why},
     types::{Blob, VirtPath},
 };

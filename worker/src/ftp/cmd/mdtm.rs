@@ -1,6 +1,6 @@
 //! MDTM: when a file was changed last, UTC (RFC 3659 2.3, 3).
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use super::time;
 use crate::ftp::{

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ipc::link::{
+use child_ipc::link::{
     log::{Event as Happened, Level},
     worker_broker::{Done, Op, Why},
 };

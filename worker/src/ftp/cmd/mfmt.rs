@@ -1,6 +1,6 @@
 //! MFMT: set when a file was changed last, UTC (draft-somers-ftp-mfxx 3).
 
-use ipc::link::{
+use child_ipc::link::{
     log::{Event as Happened, Level},
     worker_broker::{Done, Op, Why},
 };

@@ -1,6 +1,6 @@
 //! MKD, XMKD: make a directory; its whole path is told, quotes doubled (RFC 959 4.1.3, appendix II).
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use crate::ftp::{
     Context, Out, State,

@@ -1,6 +1,6 @@
 //! MLSD: a listing for programs (RFC 3659 7). No options: the argument is a path.
 
-use ipc::link::worker_broker::Form;
+use child_ipc::link::worker_broker::Form;
 
 use super::list;
 use crate::ftp::{Context, Out, State, state::Ready};

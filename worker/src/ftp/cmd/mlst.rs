@@ -1,6 +1,6 @@
 //! MLST: the facts of one thing, over the control connection (RFC 3659 7.1, 7.2).
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use super::list;
 use crate::ftp::{

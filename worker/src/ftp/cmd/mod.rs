@@ -7,7 +7,9 @@ pub(in crate::ftp) mod abor;
 pub(in crate::ftp) mod acct;
 pub(in crate::ftp) mod allo;
 pub(in crate::ftp) mod appe;
+pub(in crate::ftp) mod auth;
 pub(in crate::ftp) mod avbl;
+pub(in crate::ftp) mod ccc;
 pub(in crate::ftp) mod cdup;
 pub(in crate::ftp) mod clnt;
 pub(in crate::ftp) mod cwd;
@@ -33,7 +35,9 @@ pub(in crate::ftp) mod noop;
 pub(in crate::ftp) mod opts;
 pub(in crate::ftp) mod pass;
 pub(in crate::ftp) mod pasv;
+pub(in crate::ftp) mod pbsz;
 pub mod port;
+pub(in crate::ftp) mod prot;
 pub(in crate::ftp) mod pwd;
 pub(in crate::ftp) mod quit;
 pub(in crate::ftp) mod rang;
@@ -56,7 +60,7 @@ pub(in crate::ftp) mod type_;
 pub(in crate::ftp) mod user;
 pub(in crate::ftp) mod xsum;
 
-use ipc::link::{
+use child_ipc::link::{
     log::{Event as Happened, Level},
     worker_broker::{Done, Why},
 };

@@ -1,7 +1,7 @@
 //! NLST: names only, for programs (RFC 959 4.1.3). Options are read as in LIST.
 //! Each name begins with the path as the client wrote it, so that RETR takes it as it is (RFC 1123 4.1.2.7).
 
-use ipc::link::worker_broker::Form;
+use child_ipc::link::worker_broker::Form;
 
 use super::list;
 use crate::ftp::{Context, Out, State, state::Ready};

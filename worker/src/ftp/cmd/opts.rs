@@ -1,7 +1,7 @@
 //! OPTS: options of other commands (RFC 2389 4): UTF8 (names are bytes here, so ON is what happens anyway), the facts
 //! of MLST (RFC 3659 7.9), the sum of HASH (draft-bryan-ftpext-hash 3.2).
 
-use ipc::link::worker_broker::Facts;
+use child_ipc::link::worker_broker::Facts;
 
 use crate::ftp::{Context, Out, State, data::Algorithm};
 

@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use ipc::types::Port;
+use child_ipc::types::Port;
 
 use crate::ftp::{Context, Order, Out, State, data::Via, state::Ready};
 

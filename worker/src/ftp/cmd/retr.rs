@@ -1,6 +1,6 @@
 //! RETR: send a file (RFC 959 4.1.3), from the offset of REST (RFC 3659 5), or the bytes of RANG.
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use super::{rang, rest};
 use crate::ftp::Order;

@@ -1,6 +1,6 @@
 //! RMD, XRMD: remove a directory (RFC 959 4.1.3, RFC 1123 4.1.3.1).
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use crate::ftp::{
     Context, Out, State,

@@ -1,7 +1,7 @@
 //! RNFR: what the next RNTO renames (RFC 959 4.1.3). Asked of the broker at once, so that a name that is not there is
 //! refused here and leaves nothing armed.
 
-use ipc::link::worker_broker::{Done, Facts, Op, Why};
+use child_ipc::link::worker_broker::{Done, Facts, Op, Why};
 
 use crate::ftp::{
     Context, Out, State,

@@ -1,6 +1,6 @@
 //! RNTO: the new name of what RNFR named (RFC 959 4.1.3). Whatever becomes of it, the RNFR is spent.
 
-use ipc::link::{
+use child_ipc::link::{
     log::{Event as Happened, Level},
     worker_broker::{Done, Op, Why},
 };

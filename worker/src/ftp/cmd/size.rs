@@ -1,7 +1,7 @@
 //! SIZE: how many bytes RETR would send (RFC 3659 4). In TYPE A that is not known without reading the file, so it is
 //! refused, with a text that says so.
 
-use ipc::link::worker_broker::{Done, Kind, Op, Why};
+use child_ipc::link::worker_broker::{Done, Kind, Op, Why};
 
 use crate::ftp::{
     Context, Out, State,

@@ -3,7 +3,7 @@
 //!
 //! Every line of the listing begins with a space, so none is taken for the last line of the reply.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Done, Form, Op, Why},
     types::{Blob, VirtPath},
 };

@@ -2,7 +2,7 @@
 //!
 //! Without argument the name is made up in the working directory; with one, that name is where it starts from.
 
-use ipc::link::worker_broker::WriteMode;
+use child_ipc::link::worker_broker::WriteMode;
 
 use super::{list, rang, stor};
 use crate::ftp::{Context, Out, State, state::Ready};

@@ -1,13 +1,18 @@
 //! USER: who the client says it is (RFC 959 4.1.1).
 //!
-//! Always 331: whether the account exists is nobody's business. In a session that is logged in it ends that identity
-//! at once; nothing of it is left until PASS succeeds, and then but TYPE, MODE and STRU: transfer parameters are unchanged.
+//! Always 331: whether the account exists is nobody's business. But 232 where the client's certificate is all the account takes
+//! (RFC 2228 4). In a session that is logged in it ends that identity at once; nothing of it is left until the next login, and then
+//! but TYPE, MODE and STRU: transfer parameters are unchanged.
 
-use ipc::types::UserName;
+use child_ipc::{link::settings::Require, types::UserName};
 
 use crate::ftp::{Context, Order, Out, State, state::NeedPass};
 
-pub(in crate::ftp) fn run(state: State, arg: &[u8], _cx: &Context<'_>, out: &mut Out) -> State {
+pub(in crate::ftp) fn run(state: State, arg: &[u8], cx: &Context<'_>, out: &mut Out) -> State {
+    if cx.require() != Require::No && !cx.shield.on {
+        out.reply(530, "Use AUTH TLS first: nobody logs in without it.");
+        return state;
+    }
     if arg.is_empty() {
         out.reply(501, "USER needs a name.");
         return state;
@@ -17,6 +22,5 @@ pub(in crate::ftp) fn run(state: State, arg: &[u8], _cx: &Context<'_>, out: &mut
         out.order(Order::Unlisten);
         out.order(Order::Logout);
     }
-    out.reply(331, "Password, please.");
-    State::NeedPass(NeedPass { user: UserName::new(arg), failures, text })
+    NeedPass { user: UserName::new(arg), failures, text }.begin(cx, out)
 }

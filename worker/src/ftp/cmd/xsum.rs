@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use super::rest;
 use crate::ftp::{

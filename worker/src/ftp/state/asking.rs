@@ -1,9 +1,9 @@
-//! A password is being checked: authd says no, or the monitor says who the session is.
+//! A password or a certificate is being checked: authd says no, or the monitor says who the session is.
 //!
 //! The only file that can make a [`Vouched`], and only from the monitor's word: authd's own "accepted" makes nobody
 //! anything here.
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event as Happened, Level},
         worker_authd::Outcome,
@@ -11,7 +11,7 @@ use ipc::{
     types::{BrokerId, SessionId, UserName},
 };
 
-use super::{NeedUser, Ready, State, farewell};
+use super::{NeedPass, NeedUser, Ready, State, farewell};
 use crate::ftp::{Context, Event, Out};
 
 /// authd and the monitor are asked.
@@ -19,10 +19,21 @@ use crate::ftp::{Context, Event, Out};
 pub struct Asking {
     /// Who the client says it is.
     pub user: UserName,
+    /// What is asked about.
+    pub by: By,
     /// Refused logins so far.
     pub failures: u32,
     /// TYPE A, once logged in.
     pub text: bool,
+}
+
+/// What a client is to be logged in by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// PASS, and the certificate if it has shown one.
+    Password,
+    /// The certificate alone, at USER.
+    Certificate,
 }
 
 /// Proof that the monitor granted this session.
@@ -55,12 +66,19 @@ impl Asking {
     pub fn on(self, event: Event<'_>, cx: &Context<'_>, out: &mut Out) -> State {
         match event {
             Event::Granted(session, broker) => {
-                out.reply(230, "Logged in.");
+                match self.by {
+                    By::Password => out.reply(230, "Logged in."),
+                    By::Certificate => out.reply(232, "Logged in by the certificate."),
+                }
                 out.log(Level::Info, Happened::Login, format_args!("account=\"{}\"", self.user));
                 State::Ready(Ready::new(Vouched { user: self.user, session, broker }, self.text))
             }
             // The monitor's word is waited for.
             Event::Verdict(Outcome::Accepted) => State::Asking(self),
+            // It is not enough, or authd is busy with passwords: nothing is said of either, and nothing has failed.
+            Event::Verdict(_) if self.by == By::Certificate => {
+                NeedPass { user: Some(self.user), failures: self.failures, text: self.text }.ask(out)
+            }
             Event::Verdict(Outcome::Rejected) => {
                 out.log(Level::Info, Happened::LoginFailed, format_args!("account=\"{}\"", self.user));
                 failed(self.failures, self.text, cx, out)

@@ -19,6 +19,8 @@ pub use need_pass::NeedPass;
 pub use need_user::NeedUser;
 pub use ready::Ready;
 
+use child_ipc::link::settings::Require;
+
 use super::{
     Context, Event, Order, Out,
     line::Line,
@@ -153,6 +155,11 @@ impl State {
             (Run::Any(run), state) => run(state, arg, cx, out),
             (Run::Ready(_), State::Ready(ready)) if row.data && ready.via == super::data::Via::Nothing => {
                 out.reply(425, "Use EPSV, PASV, EPRT or PORT first.");
+                State::Ready(ready)
+            }
+            // RFC 4217 10.2: not with this PROT setting.
+            (Run::Ready(_), State::Ready(ready)) if row.data && cx.require() == Require::Data && !cx.shield.private => {
+                out.reply(521, "Data connections have to be under TLS: use PROT P.");
                 State::Ready(ready)
             }
             (Run::Ready(run), State::Ready(ready)) => run(ready, arg, cx, out),

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use ipc::{
+use child_ipc::{
     link::{
         log::{Event as Happened, Level},
         worker_broker::{Done, Op, Why},
@@ -68,7 +68,7 @@ pub struct Asked {
     pub other: Option<VirtPath>,
     /// A number that the verb needs again: an offset, a mode.
     pub number: u64,
-    /// Where what is wanted ends (RANG): behind its last byte.
+    /// Where what is wanted ends (RANG): behind its last byte; or where a file is to be cut.
     pub until: Option<u64>,
     /// The sum that is wanted.
     pub algorithm: Algorithm,
@@ -274,6 +274,9 @@ fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, ou
         (How::Complete, None) => out.reply(226, "Transfer complete."),
         (How::NoConnection, _) => out.reply(425, "No data connection."),
         (How::Reset, _) => out.reply(426, "Data connection lost; the transfer is not complete."),
+        (How::Cut, _) => out.reply(426, "The end came without TLS close_notify; the transfer is not complete."),
+        // RFC 4217 10.2: the TLS negotiation failed or was unacceptable.
+        (How::Unsecured(why), _) => out.reply_fmt(522, format_args!("No TLS on the data connection: {why}.")),
         (How::Stalled, _) => out.reply(426, "Nothing moved for too long; the transfer is not complete."),
         (How::Aborted, _) => out.reply(426, "Transfer aborted."),
         (How::Shrunk | How::File(_), _) => file_failed(ending.how, "the transfer is not complete", out),
@@ -282,6 +285,8 @@ fn ended(ready: Ready, transfer: &Transfer, ending: Ending, cx: &Context<'_>, ou
         How::Complete => (Level::Info, "complete"),
         How::NoConnection => (Level::Info, "no-connection"),
         How::Reset => (Level::Info, "reset"),
+        How::Cut => (Level::Info, "no-close-notify"),
+        How::Unsecured(_) => (Level::Info, "no-tls"),
         How::Stalled => (Level::Info, "stalled"),
         How::Aborted => (Level::Info, "aborted"),
         How::Shrunk => (Level::Warning, "shrunk"),
@@ -304,7 +309,7 @@ pub fn file_failed(how: How, what: &str, out: &mut Out) {
             out.reply_fmt(552, format_args!("The file would be too long; {what}."));
         }
         How::File(errno) => out.reply_fmt(451, format_args!("Local error (errno {errno}); {what}.")),
-        How::Complete | How::NoConnection | How::Reset | How::Stalled | How::Aborted => {
+        How::Complete | How::NoConnection | How::Reset | How::Cut | How::Unsecured(_) | How::Stalled | How::Aborted => {
             out.reply_fmt(451, format_args!("Local error; {what}."));
         }
     }

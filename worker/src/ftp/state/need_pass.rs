@@ -1,8 +1,11 @@
 //! The client has said who it is; PASS is to prove it (RFC 959 4.1.1).
 
-use ipc::types::{Secret, UserName};
+use child_ipc::types::{Secret, UserName};
 
-use super::{Asking, State, asking::failed};
+use super::{
+    Asking, State,
+    asking::{By, failed},
+};
 use crate::ftp::{Context, Order, Out};
 
 /// A name, no proof.
@@ -17,14 +20,32 @@ pub struct NeedPass {
 }
 
 impl NeedPass {
+    /// The client has said who it is: its certificate may be enough, or it is asked for the password.
+    pub fn begin(self, cx: &Context<'_>, out: &mut Out) -> State {
+        match self.user {
+            Some(user) if cx.shield.certified => {
+                out.order(Order::Check(user.clone(), None));
+                State::Asking(Asking { user, by: By::Certificate, failures: self.failures, text: self.text })
+            }
+            user => NeedPass { user, ..self }.ask(out),
+        }
+    }
+
+    /// PASS comes next.
+    pub(super) fn ask(self, out: &mut Out) -> State {
+        out.reply(331, "Password, please.");
+        State::NeedPass(self)
+    }
+
     /// The client offers its proof.
     pub fn prove(self, password: &[u8], cx: &Context<'_>, out: &mut Out) -> State {
         let mut copy = Vec::with_capacity(password.len());
         copy.extend_from_slice(password);
         match (self.user, Secret::new(copy)) {
             (Some(user), Some(secret)) => {
-                out.order(Order::Check(user.clone(), secret));
-                State::Asking(Asking { user, failures: self.failures, text: self.text })
+                out.order(Order::Check(user.clone(), Some(secret)));
+                let (failures, text) = (self.failures, self.text);
+                State::Asking(Asking { user, by: By::Password, failures, text })
             }
             _ => failed(self.failures, self.text, cx, out),
         }

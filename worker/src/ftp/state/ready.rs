@@ -1,6 +1,6 @@
 //! Logged in, nothing under way: what the session has set, and how it asks.
 
-use ipc::{
+use child_ipc::{
     link::worker_broker::{Facts, Op},
     types::{PathError, VirtPath},
 };

@@ -1,6 +1,6 @@
 //! SITE CHMOD: permission bits of a file or directory.
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use super::{super::changed, word};
 use crate::ftp::{

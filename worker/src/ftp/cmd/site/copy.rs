@@ -2,7 +2,7 @@
 //!
 //! What a copy that is cut or fails has written stays, as an upload's does.
 
-use ipc::link::{
+use child_ipc::link::{
     log::{Event as Happened, Level},
     worker_broker::{Done, Op, Why},
 };

@@ -1,6 +1,6 @@
 //! SITE SYMLINK target link: a symbolic link. Neither path may hold a space, for nothing else could part them.
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use super::{super::changed, word};
 use crate::ftp::{

@@ -1,7 +1,7 @@
 //! SITE UTIME: times of a file, UTC. Two forms are about: `YYYYMMDDhhmm[ss] path` sets both times to one;
 //! `path atime mtime ctime UTC` sets the first two (nobody can set the third).
 
-use ipc::link::worker_broker::{Done, Op, Why};
+use child_ipc::link::worker_broker::{Done, Op, Why};
 
 use super::{
     super::{changed, time},

@@ -1,0 +1,21 @@
+//! FTPS with the real daemon (issue 4): resumption and endings (traps T01 to T04, T33 and T34), what no process may remember, clients
+//! that are broken or hostile, and a signer that is slow or gone.
+
+mod ftps {
+    mod endings;
+    mod hostile;
+    mod logins;
+    mod memory;
+    mod signer;
+    mod tickets;
+    mod wire;
+}
+
+/// A place with a certificate, for a scenario; `None` when this user cannot start a daemon.
+fn site(scenario: &str) -> Option<e2e::Site> {
+    e2e::root_or_skip(scenario).then(|| {
+        let mut site = e2e::Site::new();
+        site.certify();
+        site
+    })
+}
