@@ -23,6 +23,8 @@ use crate::tls::{self, Wire};
 
 /// No single wait is longer than this, seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// A server that says nothing for so long waits for us.
+const A_MOMENT: Duration = Duration::from_millis(20);
 /// One receive takes at most so many bytes.
 pub(crate) const PIECE: usize = 1 << 20;
 /// Longest listing that is read, bytes.
@@ -188,7 +190,6 @@ impl Session {
 
     /// RETR of a file of `len` bytes under TLS, received unopened; the number of bytes of its records.
     ///
-    /// The client says close_notify when only the ends of records can be missing: some servers wait for that.
     ///
     /// # Errors
     /// As [`Session::download`].
@@ -197,15 +198,22 @@ impl Session {
         self.room.resize(PIECE, 0);
         let (mut total, mut closed) = (0, false);
         loop {
-            let (_, got) =
-                rustix::net::recv(&data, &mut self.room[..], RecvFlags::TRUNC).call(|| format!("receive {name}"))?;
+            // All that is missing may be the end, for which some servers want ours first.
+            let waits = total >= len && !closed;
+            data.set_read_timeout(Some(if waits { A_MOMENT } else { PATIENCE })).call(|| "set a time limit".into())?;
+            let got = match rustix::net::recv(&data, &mut self.room[..], RecvFlags::TRUNC) {
+                Ok((_, got)) => got,
+                Err(Errno::AGAIN) if waits => {
+                    wire.close(&data)?;
+                    closed = true;
+                    continue;
+                }
+                Err(errno) => return Err(errno).call(|| format!("receive {name}")),
+            };
             if got == 0 {
                 break;
             }
             total += got as u64;
-            if total >= len && !std::mem::replace(&mut closed, true) {
-                wire.close(&data)?;
-            }
             self.in_time(name)?;
         }
         drop(data);

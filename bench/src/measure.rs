@@ -81,6 +81,9 @@ impl Bench<'_> {
                 for step in 0..fleet.len() {
                     let index = (step + run) % fleet.len();
                     let Some(server) = fleet[index].as_ref().filter(|_| failures[index] < PATIENCE) else { continue };
+                    if server.kind.only.is_some_and(|only| only != row.name) {
+                        continue;
+                    }
                     if !self.turn(row, run, server) {
                         failures[index] += 1;
                         let kind = server.kind;
@@ -99,7 +102,7 @@ impl Bench<'_> {
         for (row, sessions) in rows(self.args).filter_map(|row| row.alone.map(|sessions| (row, sessions))) {
             for run in 0..row.turns.of(self.args.plan.runs) {
                 for kind in self.kinds.clone() {
-                    if !speaks(kind, row.secured) {
+                    if !speaks(kind, row.secured) || kind.only.is_some_and(|only| only != row.name) {
                         continue;
                     }
                     if kind.idle_most < sessions {
@@ -120,6 +123,9 @@ impl Bench<'_> {
     /// Starts a server and lets its user in once, so that nothing that happens only once is measured.
     fn start(&mut self, kind: &'static Kind, secured: bool) -> Option<Running> {
         let server = self.launch(kind, secured)?;
+        if kind.only.is_some() {
+            return Some(server);
+        }
         let turn = Turn { plan: &self.args.plan, place: &self.place, server: &server };
         match turn.session().and_then(crate::client::Session::quit) {
             Ok(()) => Some(server),

@@ -1,6 +1,6 @@
 //! The client's side of TLS: one connection over a blocking socket, with as few calls as there can be.
 //!
-//! Every server meets the same client: TLS 1.3, one cipher suite, its certificate taken as it is (its signature is not
+//! Every server meets the same client: TLS 1.3 (1.2 for unFTP, which knows no other), one cipher, its certificate taken as it is (its signature is not
 //! checked either: that would be the client's work, and the same for all). A ticket is used once (RFC 8446 C.4).
 //! Not here: what is said over it (client.rs).
 
@@ -14,7 +14,7 @@ use rustls::client::{Resumption, UnbufferedClientConnection};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
-use rustls::version::TLS13;
+use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, DigitallySignedStruct, HandshakeKind, SignatureScheme};
 
 use crate::error::{Call, Error, Result};
@@ -30,11 +30,14 @@ const RECORD: (usize, usize) = (16 << 10, 64);
 /// The library refuses its own cipher suite.
 pub fn config(resumes: bool) -> Result<Arc<ClientConfig>> {
     let provider = CryptoProvider {
-        cipher_suites: vec![aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256],
+        cipher_suites: vec![
+            aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256,
+            aws_lc_rs::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        ],
         ..aws_lc_rs::default_provider()
     };
     let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
-        .with_protocol_versions(&[&TLS13])
+        .with_protocol_versions(&[&TLS13, &TLS12])
         .map_err(fault)?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Anybody))

@@ -241,7 +241,10 @@ impl Worker {
                 Full::Address => b"421 Too many connections from your address; try again later.\r\n",
                 _ => b"421 Too many clients; try again later.\r\n",
             };
-            let _ = send(&fd, told, SendFlags::NOSIGNAL);
+            // Under TLS nobody could read it.
+            if arrival.approach != Approach::Implicit {
+                let _ = send(&fd, told, SendFlags::NOSIGNAL);
+            }
             self.hub.drain(&fd);
             self.hub.log(Level::Warning, Happened::Limit, None, format_args!("reason=\"{full}\" peer={peer}"));
             return;

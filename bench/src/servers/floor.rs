@@ -14,6 +14,7 @@ pub(super) const KIND: Kind = Kind {
     version: |_| concat!("bench ", env!("CARGO_PKG_VERSION"), ", accept + sendfile/splice").into(),
     command,
     speaks: (true, false),
+    only: None,
     idle_most: 0,
     idle_reason: "the floor keeps no session worth weighing",
 };

@@ -58,6 +58,8 @@ pub struct Kind {
     pub command: fn(&Place, &Ports) -> Result<Command>,
     /// It runs without TLS, and with it.
     pub speaks: (bool, bool),
+    /// The one row in which it takes part; all others, if there is none.
+    pub only: Option<&'static str>,
     /// Idle sessions it is asked to hold.
     pub idle_most: usize,
     /// Why not more, where that is less than others get.

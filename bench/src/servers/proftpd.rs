@@ -17,6 +17,7 @@ pub(super) const KIND: Kind = Kind {
     version: |place| debian_version(place, "proftpd-core"),
     command,
     speaks: (true, true),
+    only: None,
     idle_most: 1000,
     idle_reason: "one process for each session: thousands of sessions would be thousands of processes",
 };

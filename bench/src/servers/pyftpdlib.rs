@@ -14,6 +14,7 @@ pub(super) const KIND: Kind = Kind {
     version,
     command,
     speaks: (true, true),
+    only: None,
     idle_most: 10_000,
     idle_reason: "",
 };

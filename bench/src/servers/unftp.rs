@@ -14,6 +14,7 @@ pub(super) const KIND: Kind = Kind {
     version: |place| run(Command::new(unftp(place)).arg("--version"), "").unwrap_or_else(|_| "unknown".into()),
     command,
     speaks: (false, true),
+    only: Some("tls-handshakes"),
     idle_most: 1000,
     idle_reason: "measured for its handshakes",
 };

@@ -15,6 +15,7 @@ pub(super) const KIND: Kind = Kind {
     version: |place| debian_version(place, "vsftpd"),
     command,
     speaks: (true, true),
+    only: None,
     idle_most: 1000,
     idle_reason: "two processes for each session: thousands of sessions would be thousands of processes",
 };

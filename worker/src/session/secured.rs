@@ -59,7 +59,8 @@ impl Session {
 
     /// What is under TLS.
     pub(super) fn shield(&self, hub: &Hub) -> Shield {
-        match (self.secured(), &hub.tls) {
+        // After a reload without certificates nobody begins with TLS any more, and whoever has goes on.
+        match (self.secured(), hub.tls.as_ref().filter(|_| hub.settings.tls.is_some())) {
             (Some(tls), _) => Shield { certified: tls.possession.is_some(), ..tls.shield },
             (None, Some(tls)) => Shield { possible: self.explicit, busy: !tls.has_room(), ..Shield::default() },
             (None, None) => Shield::default(),
