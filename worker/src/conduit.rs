@@ -25,6 +25,7 @@ use crate::{
     helpers::{Errand, Number, Ticket},
     hub::{Hub, NEVER, Source},
     passive::{Accepted, Socket},
+    tls::stream::drain,
     transfer::{Step, Transfer, outcome},
 };
 
@@ -303,7 +304,12 @@ impl Conduit {
             return self.end(How::Reset, hub);
         }
         match ending.left {
-            0 => self.end(How::Complete, hub),
+            0 => {
+                // What the client has said meanwhile, its close_notify say, would make of our close a reset, and that would take
+                // along what is on its way to it (RFC 1122 4.2.2.13).
+                drain(data.as_fd());
+                self.end(How::Complete, hub)
+            }
             left if left < before => Turn::Moved,
             _ => Turn::Waits,
         }

@@ -389,6 +389,28 @@ fn lines_in_one_record_or_many_are_answered_in_turn_and_quit_ends_with_close_not
 }
 
 #[test]
+fn a_client_that_says_close_notify_while_it_is_sent_to_gets_all_the_same() {
+    for version in BOTH {
+        let (mut world, config) = (world(Tls::default()), keys::trusting(&[version]));
+        let (mut client, mut broker) = protected(&mut world, &config, 1);
+        assert!(client.told("TYPE I").starts_with("200 "));
+        let mut data = wire(&config, port(&mut world, &mut client));
+        client.send("RETR f");
+        let long = bytes(600_000);
+        answer(&mut broker, opened(long.len(), Storage::MEMORY), &[&file(&long)]);
+        assert!(client.reply().starts_with("150 "));
+        let mut got = vec![0; 1];
+        data.read_exact(&mut got).unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        data.conn.send_close_notify();
+        data.conn.write_tls(&mut data.sock).unwrap();
+        data.read_to_end(&mut got).unwrap();
+        assert!(got == long, "{} bytes of {}", got.len(), long.len());
+        assert!(client.reply().starts_with("226 "));
+    }
+}
+
+#[test]
 fn on_an_implicit_listener_the_greeting_follows_the_handshake_and_others_are_closed() {
     let config = keys::trusting(&BOTH);
     let mut world = world(required());
