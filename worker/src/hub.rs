@@ -159,14 +159,16 @@ pub struct Hub {
 /// A moment, milliseconds: longer than it takes a client that dies to close all it had.
 const SOON_MS: u64 = 2;
 /// Bytes that all transfers together move in one turn, about: what a reply may have to wait for.
-const TURN: usize = 4 << 20;
+const TURN: usize = 1 << 20;
+/// The same of one that is alone: less of it would cost it turns, and a reply waits for one such turn at most.
+const ALONE: usize = 4 << 20;
 /// The least share of a transfer: less costs more turns than it saves time.
 const LEAST_SHARE: usize = 128 << 10;
 
 impl Hub {
     /// Divides a turn among so many transfers.
     pub fn share_among(&mut self, transfers: usize) {
-        self.share = (TURN / transfers.max(1)).max(LEAST_SHARE);
+        self.share = if transfers > 1 { (TURN / transfers).max(LEAST_SHARE) } else { ALONE };
     }
 
     /// At the start.
@@ -200,7 +202,7 @@ impl Hub {
             settings: FtpSettings::default(),
             staged: None,
             late: Vec::new(),
-            share: TURN,
+            share: ALONE,
             now: 0,
             due: NEVER,
             fatal: None,
