@@ -40,13 +40,6 @@ pub(super) struct Secured {
     tickets: Vec<u8>,
 }
 
-/// Wipes what rustls has just freed: it gives plain text in memory of its own, of exactly this length, and does not wipe
-/// that. malloc gives out again first what was freed last (calloc, of which zeros are had, does not).
-fn wipe_freed(length: usize) {
-    let mut again = vec![1_u8; length];
-    std::hint::black_box(&mut again).zeroize();
-}
-
 impl Session {
     /// Whether the control connection is under TLS, or about to be.
     pub(super) fn is_secured(&self) -> bool {
@@ -131,13 +124,11 @@ impl Session {
             let Some(filled) = self.receive_records(&mut tls, ended, &mut records) else { break };
             left = left.saturating_sub(filled);
             let incoming = records.get_mut(..filled).unwrap_or_default();
-            let (reader, queue, mut longest) = (&mut self.reader, &mut hub.queue, 0);
-            let (taken, standing) = tls.connection.take(incoming, &mut out, |plain| {
+            let (reader, queue) = (&mut self.reader, &mut hub.queue);
+            let (taken, standing) = tls.connection.take(incoming, &mut out, true, |plain| {
                 reader.feed(plain, queue);
-                longest = plain.len();
                 Self::has_room(queue)
             });
-            wipe_freed(longest);
             tls.held = incoming.get(taken..).unwrap_or_default().into();
             tls.backlog = !tls.held.is_empty() && !Self::has_room(&hub.queue);
             // There are passwords in it.

@@ -11,6 +11,7 @@ use rustls::{
     server::{ServerConnectionData, UnbufferedServerConnection},
     unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError, UnbufferedStatus},
 };
+use zeroize::Zeroize;
 
 use super::{Outgoing, Owner, clients::Clients, keys::NoSignature, tickets::Tickets};
 
@@ -72,7 +73,8 @@ impl Connection {
     /// Takes whole records from the front of `incoming`, which is written over; `give` gets their plain text and says
     /// whether it takes more. What is to be sent is appended to `out`.
     ///
-    /// Tells how many bytes were taken, whatever else has come of it, and how far the connection is.
+    /// Tells how many bytes were taken, whatever else has come of it, and how far the connection is. Plain text that is `secret`
+    /// is wiped where rustls had it.
     ///
     /// # Errors
     /// The client broke the protocol, or the certificate's signer did not sign; `out` has an alert for the client.
@@ -80,13 +82,14 @@ impl Connection {
         &mut self,
         incoming: &mut [u8],
         out: &mut Outgoing,
+        secret: bool,
         mut give: impl FnMut(&[u8]) -> bool,
     ) -> (usize, Result<Standing, Error>) {
         let handshake = self.tls.is_handshaking();
         if handshake {
             self.tickets.serve(self.owner);
         }
-        let taken = self.take_records(incoming, out, &mut give);
+        let taken = self.take_records(incoming, out, secret, &mut give);
         self.foreign |= handshake && self.tickets.foreign();
         if handshake {
             self.possession = self.clients.as_ref().and_then(|clients| clients.shown()).or(self.possession.take());
@@ -99,6 +102,7 @@ impl Connection {
         &mut self,
         incoming: &mut [u8],
         out: &mut Outgoing,
+        secret: bool,
         give: &mut impl FnMut(&[u8]) -> bool,
     ) -> (usize, Result<Standing, Error>) {
         let mut taken = 0;
@@ -108,11 +112,12 @@ impl Connection {
         loop {
             let rest = incoming.get_mut(taken..).unwrap_or_default();
             let UnbufferedStatus { mut discard, state } = self.tls.process_tls_records(rest);
-            let (mut goes_on, mut waits) = (true, false);
+            let (mut goes_on, mut waits, mut longest) = (true, false, 0);
             match state {
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     while let Some(Ok(record)) = traffic.next_record() {
                         discard += record.discard;
+                        longest = longest.max(record.payload.len());
                         goes_on &= give(record.payload);
                     }
                 }
@@ -128,6 +133,9 @@ impl Connection {
                     self.drain(out);
                     return (taken + discard, Err(error));
                 }
+            }
+            if secret {
+                wipe_freed(longest);
             }
             taken += discard;
             if !goes_on {
@@ -236,6 +244,13 @@ impl Connection {
             }
         }
     }
+}
+
+/// Wipes what rustls has just freed: it gives plain text in memory of its own, of exactly this length, and does not wipe
+/// that. malloc gives out again first what was freed last (calloc, of which zeros are had, does not).
+fn wipe_freed(length: usize) {
+    let mut again = vec![1_u8; length];
+    std::hint::black_box(&mut again).zeroize();
 }
 
 type WriteTraffic<'c> = rustls::unbuffered::WriteTraffic<'c, ServerConnectionData>;

@@ -81,7 +81,7 @@ impl Stream {
             };
             out.clear();
             let incoming = buffer.get_mut(..filled).unwrap_or_default();
-            let (taken, standing) = self.connection.take(incoming, &mut out, |plain| {
+            let (taken, standing) = self.connection.take(incoming, &mut out, false, |plain| {
                 self.early.extend_from_slice(plain);
                 true
             });
@@ -165,7 +165,7 @@ impl Stream {
     /// [`Flow::Done`]: close_notify has come. [`Flow::Peer`]: the client broke the protocol, and knows it.
     pub fn open(&mut self, data: BorrowedFd<'_>, incoming: &mut [u8], mut give: impl FnMut(&[u8])) -> Flow {
         let mut out = Outgoing::default();
-        let (taken, standing) = self.connection.take(incoming, &mut out, |plain| {
+        let (taken, standing) = self.connection.take(incoming, &mut out, false, |plain| {
             give(plain);
             true
         });

@@ -65,7 +65,7 @@ fn control_of(tls: &mut Tls, config: &Arc<ClientConfig>, asks: bool) -> (Connect
         while client.wants_write() {
             client.write_tls(&mut there).unwrap();
         }
-        let (taken, standing) = connection.take(&mut there, &mut out, |_| true);
+        let (taken, standing) = connection.take(&mut there, &mut out, false, |_| true);
         standing.unwrap();
         there.drain(..taken);
         let mut rest = out.filled();
@@ -237,7 +237,7 @@ fn bytes_that_are_no_tls_end_the_connection_and_are_answered_by_an_alert_at_most
         let mut tls = Tls::new(certificates()).unwrap();
         let ((mut connection, _), mut out) = (tls.accept(false).unwrap(), Outgoing::default());
         let mut incoming = bytes.to_vec();
-        let (_, standing) = connection.take(&mut incoming, &mut out, |_| panic!("plain text"));
+        let (_, standing) = connection.take(&mut incoming, &mut out, false, |_| panic!("plain text"));
         assert!(standing.is_err(), "{}", bytes.escape_ascii());
         assert!(!connection::why(&standing.unwrap_err()).is_empty());
         // An alert of two bytes (RFC 8446 6), nothing else.
@@ -252,7 +252,7 @@ fn a_flood_of_alerts_ends_the_connection() {
     let mut failed = false;
     for _ in 0..100 {
         // A warning: no_renegotiation.
-        let (_, standing) = connection.take(&mut b"\x15\x03\x03\x00\x02\x01\x64".repeat(10), &mut out, |_| true);
+        let (_, standing) = connection.take(&mut b"\x15\x03\x03\x00\x02\x01\x64".repeat(10), &mut out, false, |_| true);
         failed |= standing.is_err();
     }
     assert!(failed && out.filled().len() < 1000);
@@ -266,7 +266,7 @@ fn half_a_handshake_takes_no_more_than_it_has_sent_and_waits() {
     let mut hello = Vec::new();
     client.write_tls(&mut hello).unwrap();
     let half = hello.len() / 2;
-    let (taken, standing) = connection.take(&mut hello[..half], &mut out, |_| true);
+    let (taken, standing) = connection.take(&mut hello[..half], &mut out, false, |_| true);
     assert_eq!((taken, standing.unwrap()), (0, Standing::Handshake));
     assert!(out.filled().is_empty());
     assert!(!connection.seal(b"220 Ready.\r\n", &mut out), "nothing is said before the handshake is over");
@@ -335,13 +335,13 @@ fn a_message_in_pieces_may_stay_unfinished_when_the_connection_is_closed() {
     // Two pieces of a ClientHello of 300 bytes, and the beginning of a third.
     let begun = [record(22, &[1, 0, 1, 44, 3, 3]), record(22, &[7; 40]), vec![22, 3, 1, 0]].concat();
     let mut out = Outgoing::default();
-    let (taken, standing) = connection.take(&mut begun.clone(), &mut out, |_| true);
+    let (taken, standing) = connection.take(&mut begun.clone(), &mut out, false, |_| true);
     assert_eq!((taken, standing), (0, Ok(Standing::Handshake)));
     assert!(!connection.seal(b"too early", &mut out));
     connection.close(&mut out);
     // More of it, behind what was not taken.
     let mut more = [begun, vec![1, 9], record(22, &[7; 500])].concat();
-    assert!(connection.take(&mut more, &mut out, |_| true).1.is_err());
+    assert!(connection.take(&mut more, &mut out, false, |_| true).1.is_err());
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn after_a_failure_an_alert_goes_out_and_nothing_else() {
         let mut tls = Tls::new(certificates()).unwrap();
         let (mut connection, _) = tls.accept(false).unwrap();
         let mut out = Outgoing::default();
-        assert!(connection.take(&mut bytes.clone(), &mut out, |_| true).1.is_err(), "{bytes:?}");
+        assert!(connection.take(&mut bytes.clone(), &mut out, false, |_| true).1.is_err(), "{bytes:?}");
         let told = out.filled().to_vec();
         assert!(told.is_empty() || matches!(told[..], [21, 3, _, 0, 2, 2, _]), "{told:?}");
         assert!(!connection.seal(b"reply", &mut out));
