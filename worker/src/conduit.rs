@@ -21,11 +21,11 @@ use rustix::{
 };
 
 use crate::{
+    drain::drain,
     ftp::data::{How, Via},
     helpers::{Errand, Number, Ticket},
     hub::{Hub, NEVER, Source},
     passive::{Accepted, Socket},
-    tls::stream::drain,
     transfer::{Step, Transfer, outcome},
 };
 
@@ -307,7 +307,7 @@ impl Conduit {
             0 => {
                 // What the client has said meanwhile, its close_notify say, would make of our close a reset, and that would take
                 // along what is on its way to it (RFC 1122 4.2.2.13).
-                drain(data.as_fd());
+                drain(&*data);
                 self.end(How::Complete, hub)
             }
             left if left < before => Turn::Moved,

@@ -25,6 +25,7 @@ use slab::Slab;
 
 use crate::{
     conduit::Staged,
+    drain::drain,
     ftp::Event,
     helpers::Helpers,
     hub::{Hub, NEVER, Source},
@@ -245,7 +246,7 @@ impl Worker {
             if arrival.approach != Approach::Implicit {
                 let _ = send(&fd, told, SendFlags::NOSIGNAL);
             }
-            self.hub.drain(&fd);
+            drain(&fd);
             self.hub.log(Level::Warning, Happened::Limit, None, format_args!("reason=\"{full}\" peer={peer}"));
             return;
         }

@@ -26,6 +26,7 @@ use zeroize::Zeroize;
 use crate::{
     ask::Answered,
     conduit::{Conduit, Place, Staged, Turn},
+    drain::drain,
     ftp::{
         Event,
         data::{Ending, How},
@@ -375,7 +376,7 @@ impl Session {
         hub.ledger.release(self.peer.ip());
         hub.log(Level::Info, Happened::Disconnect, login, format_args!("peer={}", self.peer));
         if self.more_input {
-            hub.drain(&self.control);
+            drain(&self.control);
         }
     }
 

@@ -13,6 +13,7 @@ use rustix::{
 };
 
 use super::{Connection, LONGEST_RECORD, Outgoing, Standing, connection::why};
+use crate::drain::drain;
 
 /// How a step went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,15 +239,8 @@ impl Stream {
     }
 }
 
-/// Ends our side.
+/// Ends our side. What the client has sent meanwhile must not make a reset of that.
 pub fn finish(data: BorrowedFd<'_>) {
     let _ = shutdown(data, Shutdown::Write);
     drain(data);
-}
-
-/// Takes what the client has sent meanwhile: closing a socket with unread bytes resets it, and the client might lose the
-/// end of what it was sent.
-pub fn drain(data: BorrowedFd<'_>) {
-    let mut rest = [0; 4096];
-    let _ = recv(data, &mut rest, RecvFlags::DONTWAIT);
 }
