@@ -155,6 +155,11 @@ fn curl_with_many_connections_at_once_is_served_under_tls_where_nothing_is_resum
 }
 
 #[test]
+fn curl_that_resumes_nothing_is_told_by_an_alert_where_it_has_to() {
+    clients::curl::without_sessions();
+}
+
+#[test]
 fn java_gets_every_byte_back_under_tls_and_resumes_every_data_connection() {
     clients::java::every_byte();
 }

@@ -64,8 +64,9 @@ fn t02_a_data_connection_with_a_ticket_of_another_session_moves_no_byte() {
             let mut stolen = over(&alice.config, bob.control.passive());
             bob.control.expect("RETR secret", &[150, 125]);
             let mut got = Vec::new();
-            let _ = stolen.read_to_end(&mut got);
+            let told = stolen.read_to_end(&mut got).expect_err("it is refused");
             assert_eq!(got, b"", "{policy}, {version:?}");
+            assert!(told.to_string().contains("fatal alert: HandshakeFailure"), "{policy}, {version:?}: {told}");
             let reply = bob.control.expect_reply(&[522]);
             assert!(reply.text().contains("resume"), "{reply:?}");
 
