@@ -55,7 +55,7 @@ pub(crate) fn slot(account: &Account, desk: &Desk, monitor: &Monitor) {
 }
 
 fn serve(account: &Account, link: &mut BrokerEnd) -> End {
-    let (mut staged, mut rests) = (Staged::default(), true);
+    let (mut staged, mut rests) = (Staged::new(account.made.link()), true);
     loop {
         let received = link.recv();
         if received.is_ok() == rests {

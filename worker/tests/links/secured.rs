@@ -75,7 +75,7 @@ fn port(world: &mut World, client: &mut Client) -> TcpStream {
 }
 
 fn opened(size: usize, storage: Storage) -> Result<Done, child_ipc::link::worker_broker::Why> {
-    Ok(Done::Opened(Opened { size: size as u64, created: false, chosen: None, storage, staged: None }))
+    Ok(Done::Opened(Opened { size: size as u64, created: false, chosen: None, storage, staged: None, made: None }))
 }
 
 fn content(of: &OwnedFd) -> Vec<u8> {
