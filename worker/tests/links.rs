@@ -15,3 +15,5 @@ mod keys;
 mod monitor;
 #[path = "links/secured.rs"]
 mod secured;
+#[path = "links/secured_control.rs"]
+mod secured_control;
