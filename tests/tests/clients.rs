@@ -217,7 +217,7 @@ fn rclone_copies_two_thousand_files_both_ways_and_finds_no_difference() {
 fn basic_ftp_of_node_gets_every_byte_back() {
     match clients::basic_ftp::modules() {
         Some(_) => there_and_back(&clients::basic_ftp::BasicFtp, 200),
-        None => eprintln!("skipped: basic-ftp (npm could not install it: tests/setup)"),
+        None => e2e::skipped("basic-ftp", "npm could not install it (tests/setup)"),
     }
 }
 

@@ -17,3 +17,5 @@ mod monitor;
 mod secured;
 #[path = "links/secured_control.rs"]
 mod secured_control;
+#[path = "../../tests/src/skip.rs"]
+mod skip;

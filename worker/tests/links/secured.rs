@@ -25,6 +25,7 @@ use rustls::{
 use crate::{
     harness::{Client, World, answer, file, receive, settings},
     keys,
+    skip::skipped,
 };
 
 pub const BOTH: [&SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
@@ -434,7 +435,7 @@ fn curl_resumes_its_session_and_gets_and_puts_every_byte() {
             answer(broker, Ok(stat), &[]);
             answer(broker, opened(sent.len(), Storage::MEMORY), &[&file(&sent)]);
         });
-        let Some(got) = got else { return eprintln!("skipped: no curl") };
+        let Some(got) = got else { return skipped("curl and a worker", "no curl (tests/setup)") };
         assert!(got == sent);
         let kept = file(b"");
         curl(version, &["-T", "-"], &sent, |broker| {
