@@ -405,7 +405,9 @@ impl Conduit {
 
     /// Closes connection and file and gives the port back. An open question to the monitor stays open.
     pub fn cut(&mut self, hub: &mut Hub) {
-        let empty = self.moved() == 0;
+        if let Some(staged) = self.staged.take().filter(|staged| staged.hidden || self.moved() == 0) {
+            hub.discard(staged);
+        }
         if let Connection::Lent(data, lent) = &self.connection {
             hub.helpers.forget(&lent.ticket);
             // The helper holds it for now: closing ours would tell neither the client nor the loop.
@@ -414,9 +416,6 @@ impl Conduit {
         }
         if let Some(transfer) = self.transfer.take_if(|transfer| transfer.closes_slowly()) {
             hub.helpers.close(transfer.into_files());
-        }
-        if let Some(staged) = self.staged.take().filter(|staged| staged.hidden || empty) {
-            hub.discard(staged);
         }
         (self.connection, self.watched, self.transfer, self.then) = (Connection::None, None, None, None);
         self.give_port_back(hub);

@@ -1,4 +1,5 @@
-//! The keys of now, and for a moment those before: a handshake that has begun with the old certificate gets the old key's signature.
+//! The keys of now, and for a moment those before: a handshake that has begun with the old certificate gets the old key's
+//! signature.
 //!
 //! Told the time, so that its end can be tested without waiting.
 
@@ -12,8 +13,8 @@ use rustls::sign::SigningKey;
 
 use crate::keys::Keyring;
 
-/// How long the keys before are good: a handshake takes ten seconds at most (worker/src/session/secured.rs), and a worker may have been
-/// held up before it takes the new certificates.
+/// How long the keys before are good: a handshake takes ten seconds at most (worker/src/session/secured.rs), and a worker may
+/// have been held up before it takes the new certificates.
 pub const OVERLAP: Duration = Duration::from_secs(30);
 
 /// Keys by time.

@@ -1,10 +1,10 @@
 //! The last files that uploads have made under their own names, of all links: each is removed again if its upload fails before
 //! anything is in it, and nobody else has begun to write to it.
 //!
-//! Reads from: worker (hostile), which names a file by the number it was given on its own link, and can have none removed but what was
-//! made there a moment ago, is empty, and is still where it was.
-//! Threads share this, and none waits for a disk while it is locked. So one thing remains: a session that opens the file in the very
-//! moment in which it is removed writes to a file without a name.
+//! Reads from: worker (hostile), which names a file by the number it was given on its own link, and can have none removed but
+//! what was made there a moment ago, is empty, and is still where it was.
+//! Threads share this, and none waits for a disk while it is locked. So one thing remains: a session that opens the file in the
+//! very moment in which it is removed writes to a file without a name, as does another account's.
 
 use std::{
     collections::VecDeque,
