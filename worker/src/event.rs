@@ -37,6 +37,8 @@ use crate::{
 const EVENTS: usize = 1024;
 /// How long what comes next is waited for without sleeping (measured in ARCHITECTURE.md).
 const LINGER: Duration = Duration::from_micros(30);
+/// After so long without an event the worker rests: what serving has touched of its program may go.
+const SILENCE: Duration = Duration::from_secs(2);
 /// Due times closer than this are handled together, milliseconds.
 const COARSE_MS: u64 = 1000;
 
@@ -121,7 +123,16 @@ impl Worker {
                 }
             }
         }
-        self.poll.poll(events, self.patience())
+        let patience = self.patience();
+        if patience.is_some_and(|time| time <= SILENCE) {
+            return self.poll.poll(events, patience);
+        }
+        self.poll.poll(events, Some(SILENCE))?;
+        if events.is_empty() {
+            child_sandbox::give_back_pages();
+            self.poll.poll(events, patience.map(|time| time - SILENCE))?;
+        }
+        Ok(())
     }
 
     /// How long the loop may wait.

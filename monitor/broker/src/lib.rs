@@ -145,7 +145,7 @@ fn open_slots(start: &BrokerStart, account: Account, desk: &Arc<Desk>, monitor: 
 fn serve_monitor(link: &mut BrokerEnd, monitor: &Monitor, desk: &Desk) -> ExitCode {
     loop {
         // There may be many brokers, and most of them wait most of the time: what the last step needed may go.
-        child_sandbox::give_back_pages();
+        child_sandbox::rest_until_readable(&*link);
         match link.recv() {
             Ok(received) => match (received.record, received.fds.into_iter().next()) {
                 (ToBroker::AddWorker(worker), Some(socket)) => {

@@ -55,25 +55,20 @@ pub(crate) fn slot(account: &Account, desk: &Desk, monitor: &Monitor) {
 }
 
 fn serve(account: &Account, link: &mut BrokerEnd) -> End {
-    let (mut staged, mut rests) = (Staged::new(account.made.link()), true);
+    let mut staged = Staged::new(account.made.link());
+    if let Err(errno) = set_socket_timeout(&*link, Timeout::Recv, Some(SILENCE)) {
+        return End::Fault(errno.into());
+    }
     loop {
-        let received = link.recv();
-        if received.is_ok() == rests {
-            rests = !rests;
-            if let Err(errno) = set_socket_timeout(&*link, Timeout::Recv, (!rests).then_some(SILENCE)) {
-                return End::Fault(errno.into());
-            }
-        }
-        let ask = match received {
+        let ask = match link.recv() {
             Ok(received) => received.record,
-            // Nothing has come for a while: what the last question needed may go, as in lib.rs.
-            Err(RecvError::WouldBlock) if rests => {
-                child_sandbox::give_back_pages();
+            // Nothing has come for a while: what making the link and the last question needed may go, as in lib.rs.
+            Err(RecvError::WouldBlock) => {
+                child_sandbox::rest_until_readable(&*link);
                 continue;
             }
             Err(RecvError::Closed) => return End::Closed,
             Err(RecvError::Breach(breach)) => return End::Breach(breach),
-            Err(RecvError::WouldBlock) => return End::Breach(Breach::OutOfPhase("a link to a broker blocks")),
             Err(RecvError::Io(e)) => return End::Fault(e),
         };
         let (outcome, fds) = match op::run(account, &mut staged, &ask.op) {

@@ -24,7 +24,7 @@ mod unsent;
 pub use child::{Confinement, Ids, Rights, Root, confine};
 pub use link::take_link;
 pub use sandbox::Error;
-pub use sandbox::creds::give_back_pages;
+pub use sandbox::creds::{give_back_pages, rest_until_readable};
 pub use unsent::unsent;
 
 /// Which of the monitor's children this is; it decides everything a process may do.
