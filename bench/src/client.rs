@@ -136,17 +136,7 @@ impl Session {
     pub fn download(&mut self, name: &str) -> Result<u64> {
         let data = self.passive()?;
         self.command(&format!("RETR {name}"), &[150, 125])?;
-        self.room.resize(PIECE, 0);
-        let mut total = 0;
-        loop {
-            let (_, got) =
-                rustix::net::recv(&data, &mut self.room[..], RecvFlags::TRUNC).call(|| format!("receive {name}"))?;
-            if got == 0 {
-                break;
-            }
-            total += got as u64;
-            self.in_time(name)?;
-        }
+        let total = self.skim(name, &data, None)?;
         drop(data);
         self.expect("RETR", &[226, 250])?;
         Ok(total)
@@ -190,35 +180,40 @@ impl Session {
 
     /// RETR of a file of `len` bytes under TLS, received unopened; the number of bytes of its records.
     ///
-    ///
     /// # Errors
     /// As [`Session::download`].
     pub fn skim_secured(&mut self, name: &str, len: u64) -> Result<u64> {
-        let (data, mut wire) = self.retrieve(name)?;
-        self.room.resize(PIECE, 0);
-        let (mut total, mut closed) = (0, false);
-        loop {
-            // All that is missing may be the end, for which some servers want ours first.
-            let waits = total >= len && !closed;
-            data.set_read_timeout(Some(if waits { A_MOMENT } else { PATIENCE })).call(|| "set a time limit".into())?;
-            let got = match rustix::net::recv(&data, &mut self.room[..], RecvFlags::TRUNC) {
-                Ok((_, got)) => got,
-                Err(Errno::AGAIN) if waits => {
-                    wire.close(&data)?;
-                    closed = true;
-                    continue;
-                }
-                Err(errno) => return Err(errno).call(|| format!("receive {name}")),
-            };
-            if got == 0 {
-                break;
-            }
-            total += got as u64;
-            self.in_time(name)?;
-        }
+        let (data, wire) = self.retrieve(name)?;
+        let total = self.skim(name, &data, Some((wire, len)))?;
         drop(data);
         self.expect("RETR", &[226, 250])?;
         Ok(total)
+    }
+
+    /// Receives to the end, and looks at nothing; the number of bytes. Under TLS, all that is missing behind so many bytes may
+    /// be the end, for which some servers want ours first.
+    fn skim(&mut self, name: &str, data: &TcpStream, mut ending: Option<(Wire, u64)>) -> Result<u64> {
+        self.room.resize(PIECE, 0);
+        let mut total = 0;
+        loop {
+            let mut waits = ending.take_if(|(_, len)| total >= *len);
+            if waits.is_some() {
+                data.set_read_timeout(Some(A_MOMENT)).call(|| "set a time limit".into())?;
+            }
+            match rustix::net::recv(data, &mut self.room[..], RecvFlags::TRUNC) {
+                Ok((_, 0)) => return Ok(total),
+                Ok((_, got)) => {
+                    total += got as u64;
+                    ending = ending.or(waits);
+                }
+                Err(Errno::AGAIN) if waits.is_some() => {
+                    data.set_read_timeout(Some(PATIENCE)).call(|| "set a time limit".into())?;
+                    waits.as_mut().map_or(Ok(()), |(wire, _)| wire.close(data))?;
+                }
+                Err(errno) => return Err(errno).call(|| format!("receive {name}")),
+            }
+            self.in_time(name)?;
+        }
     }
 
     fn retrieve(&mut self, name: &str) -> Result<(TcpStream, Wire)> {

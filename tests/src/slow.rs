@@ -72,7 +72,7 @@ impl Slow {
     #[must_use]
     pub fn new(at: &Path, uid: u32) -> Option<Self> {
         let Ok(device) = File::options().read(true).write(true).open("/dev/fuse") else {
-            eprintln!("skipped, needs /dev/fuse");
+            crate::skipped(&format!("a slow disk at {}", at.display()), "needs /dev/fuse");
             return None;
         };
         let options = format!("fd={},rootmode=40755,user_id=0,group_id=0,allow_other", device.as_raw_fd());

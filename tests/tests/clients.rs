@@ -155,6 +155,11 @@ fn curl_with_many_connections_at_once_is_served_under_tls_where_nothing_is_resum
 }
 
 #[test]
+fn curl_that_resumes_nothing_is_told_by_an_alert_where_it_has_to() {
+    clients::curl::without_sessions();
+}
+
+#[test]
 fn java_gets_every_byte_back_under_tls_and_resumes_every_data_connection() {
     clients::java::every_byte();
 }
@@ -212,7 +217,7 @@ fn rclone_copies_two_thousand_files_both_ways_and_finds_no_difference() {
 fn basic_ftp_of_node_gets_every_byte_back() {
     match clients::basic_ftp::modules() {
         Some(_) => there_and_back(&clients::basic_ftp::BasicFtp, 200),
-        None => eprintln!("skipped: basic-ftp (npm could not install it: tests/setup)"),
+        None => e2e::skipped("basic-ftp", "npm could not install it (tests/setup)"),
     }
 }
 

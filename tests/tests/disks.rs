@@ -218,7 +218,7 @@ fn a_file_that_is_not_in_the_page_cache_is_read_by_a_helper_and_one_that_is_by_t
     let file = fs::File::open(&path).expect("open");
     let kind = rustix::fs::fstatfs(&file).expect("statfs").f_type;
     if ![0xef53, 0x5846_5342, 0x9123_683e].contains(&kind) {
-        eprintln!("skipped, needs a directory for temporary files on a disk");
+        e2e::skipped("cold files on a disk", "needs a directory for temporary files on a disk");
         return;
     }
     let worker = daemon.workers()[0];

@@ -6,6 +6,7 @@ mod ftps {
     mod hostile;
     mod logins;
     mod memory;
+    mod refused;
     mod signer;
     mod tickets;
     mod wire;

@@ -170,7 +170,7 @@ fn ipv6_clients_are_counted_by_themselves() {
         return;
     }
     let Ok(probe) = TcpListener::bind("[::1]:0") else {
-        eprintln!("skipped, this machine has no IPv6: address_prefix_ipv6");
+        e2e::skipped("address_prefix_ipv6", "this machine has no IPv6");
         return;
     };
     let six: SocketAddr = probe.local_addr().expect("address");

@@ -21,11 +21,11 @@ use rustix::{
 };
 
 use crate::{
+    drain::drain,
     ftp::data::{How, Via},
     helpers::{Errand, Number, Ticket},
     hub::{Hub, NEVER, Source},
     passive::{Accepted, Socket},
-    tls::stream::drain,
     transfer::{Step, Transfer, outcome},
 };
 
@@ -87,7 +87,7 @@ pub enum Turn {
     Ended(How, u64),
 }
 
-/// An upload under a hidden name.
+/// An upload that its broker can undo.
 #[derive(Debug, Clone, Copy)]
 pub struct Staged {
     /// Whose it is.
@@ -96,6 +96,9 @@ pub struct Staged {
     pub broker: usize,
     /// How the broker calls it.
     pub number: NonZeroU32,
+    /// It has a hidden name until it is published. Otherwise the file was made for it, and it is undone as long as it has
+    /// brought nothing.
+    pub hidden: bool,
 }
 
 /// The data connection of one session.
@@ -113,7 +116,7 @@ pub struct Conduit {
     transfer: Option<Transfer>,
     /// A question to the monitor is open; one at a time (`ConnectBack`).
     asked: bool,
-    /// The upload, while it has a hidden name: whom to tell when it comes to nothing.
+    /// The upload, while it can be undone: whom to tell when it comes to nothing.
     staged: Option<Staged>,
     /// What is to be asked when that one is answered.
     then: Option<(SessionId, Port)>,
@@ -270,7 +273,7 @@ impl Conduit {
     fn complete(&mut self, key: Place, hub: &mut Hub) -> Turn {
         let Connection::Open(data) = &self.connection else { return self.end(How::NoConnection, hub) };
         let receives = self.transfer.as_ref().is_some_and(Transfer::receives);
-        if receives && self.staged.is_none() {
+        if receives && self.staged.is_none_or(|staged| !staged.hidden) {
             return self.end(How::Complete, hub);
         }
         if !receives && shutdown(data, Shutdown::Write).is_err() {
@@ -307,7 +310,7 @@ impl Conduit {
             0 => {
                 // What the client has said meanwhile, its close_notify say, would make of our close a reset, and that would take
                 // along what is on its way to it (RFC 1122 4.2.2.13).
-                drain(data.as_fd());
+                drain(&*data);
                 self.end(How::Complete, hub)
             }
             left if left < before => Turn::Moved,
@@ -391,7 +394,7 @@ impl Conduit {
         // Of a complete one, the session decides.
         let staged = self.staged.take_if(|_| how == How::Complete);
         self.cut(hub);
-        self.staged = staged;
+        self.staged = staged.filter(|staged| staged.hidden);
         Turn::Ended(how, moved)
     }
 
@@ -402,6 +405,9 @@ impl Conduit {
 
     /// Closes connection and file and gives the port back. An open question to the monitor stays open.
     pub fn cut(&mut self, hub: &mut Hub) {
+        if let Some(staged) = self.staged.take().filter(|staged| staged.hidden || self.moved() == 0) {
+            hub.discard(staged);
+        }
         if let Connection::Lent(data, lent) = &self.connection {
             hub.helpers.forget(&lent.ticket);
             // The helper holds it for now: closing ours would tell neither the client nor the loop.
@@ -410,9 +416,6 @@ impl Conduit {
         }
         if let Some(transfer) = self.transfer.take_if(|transfer| transfer.closes_slowly()) {
             hub.helpers.close(transfer.into_files());
-        }
-        if let Some(staged) = self.staged.take() {
-            hub.discard(staged);
         }
         (self.connection, self.watched, self.transfer, self.then) = (Connection::None, None, None, None);
         self.give_port_back(hub);

@@ -1,7 +1,9 @@
 //! The loop: the only place that waits. Everything it calls returns at once.
 //!
-//! Reads from: the monitor (trusted to set up, its records checked all the same), authd and brokers (hostile), clients
-//! (hostile, in session.rs). A turn gives every session that has something to do its bounded share.
+//! Reads from: clients (hostile, in session.rs), other processes (event/links.rs). A turn gives every session that has something
+//! to do its bounded share.
+
+mod links;
 
 use std::{
     io,
@@ -10,30 +12,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-use child_ipc::{
-    link::{
-        log::{Event as Happened, Level},
-        monitor_worker::{FromWorker, Granted, Listener, ToWorker, WorkerEnd},
-        settings::{FtpSettings, unpack},
-        worker_authd::{FromAuthd, Outcome, Verdict},
-    },
-    types::SessionId,
+use child_ipc::link::{
+    log::{Event as Happened, Level},
+    monitor_worker::{FromWorker, Listener, WorkerEnd},
+    settings::FtpSettings,
 };
 use mio::{Events, Interest, Poll};
 use rustix::net::{SendFlags, send};
 use slab::Slab;
 
 use crate::{
-    conduit::Staged,
+    drain::drain,
     ftp::Event,
     helpers::Helpers,
     hub::{Hub, NEVER, Source},
     ledger::{Full, Ledger},
-    link::{Link, Lost},
+    link::Link,
     listeners::{AHEAD, Accepted, Listeners, PER_TURN},
     lobby::{Heard, Lobby},
     session::{Approach, Arrival, Seen, Session},
-    tls::Tls,
 };
 
 /// Events taken from the kernel at once.
@@ -179,16 +176,6 @@ impl Worker {
         }
     }
 
-    /// The same for the session of an identity.
-    fn with_login(&mut self, login: SessionId, turn: impl FnOnce(&mut Session, &mut Hub)) {
-        let Some(&key) = self.hub.logins.get(&login) else { return };
-        self.with(key, |session, hub| {
-            if session.is(login) {
-                turn(session, hub);
-            }
-        });
-    }
-
     fn accept(&mut self, place: usize) {
         // A client that comes first is not to be told that there is no TLS: the certificates are on their way.
         if self.hub.settings.tls.is_some() && self.hub.tls.is_none() {
@@ -256,7 +243,7 @@ impl Worker {
             if arrival.approach != Approach::Implicit {
                 let _ = send(&fd, told, SendFlags::NOSIGNAL);
             }
-            self.hub.drain(&fd);
+            drain(&fd);
             self.hub.log(Level::Warning, Happened::Limit, None, format_args!("reason=\"{full}\" peer={peer}"));
             return;
         }
@@ -264,37 +251,6 @@ impl Worker {
         let key = entry.key();
         entry.insert(Box::new(Session::new(key, fd, arrival, &mut self.hub)));
         self.with(key, |_, _| ());
-    }
-
-    fn on_broker(&mut self, place: usize, ended: bool) {
-        let mut result = self.hub.brokers.flush(place, &self.hub.registry);
-        while result.is_ok() {
-            match self.hub.brokers.receive(place) {
-                Ok(Some(answered)) => {
-                    let more = self.hub.brokers.owes(place);
-                    let (key, login, staged) = (answered.session, answered.login, answered.staged());
-                    let mut known = false;
-                    self.with(key, |session, hub| {
-                        known = session.is(login);
-                        if known {
-                            session.answered(answered, hub);
-                        }
-                    });
-                    if let Some(number) = staged.filter(|_| !known) {
-                        self.hub.discard(Staged { login, broker: place, number });
-                    }
-                    // Edge-triggered, but what comes without a question is a breach. The end may have come with the answer.
-                    if !more && !ended {
-                        return;
-                    }
-                }
-                Ok(None) => return,
-                Err(lost) => result = Err(lost),
-            }
-        }
-        if let Err(lost) = result {
-            self.broker_lost(place, &lost);
-        }
     }
 
     /// Errands are done. What comes back for a session that has gone, or gave up, is closed.
@@ -306,171 +262,6 @@ impl Worker {
             });
             if let Some(back) = rest {
                 self.hub.helpers.came_back_for_nobody(back);
-            }
-        }
-    }
-
-    fn broker_lost(&mut self, place: usize, lost: &Lost) {
-        let Some(id) = self.hub.brokers.forget(place) else { return };
-        let sessions: Vec<usize> =
-            self.sessions.iter().filter(|(_, session)| session.uses_broker(place)).map(|(key, _)| key).collect();
-        // Without sessions this is how every link ends (ask.rs).
-        if !sessions.is_empty() || !matches!(lost, Lost::Closed) {
-            let text = format_args!("link=broker broker={id} sessions={} reason=\"{lost}\"", sessions.len());
-            self.hub.log(Level::Error, blame(lost), None, text);
-        }
-        for key in sessions {
-            self.with(key, |session, hub| session.broker_lost(hub));
-        }
-    }
-
-    fn on_authd(&mut self) {
-        let lost = loop {
-            let Some(link) = &mut self.hub.authd else { return };
-            match link.flush(&self.hub.registry).and_then(|()| link.recv()) {
-                Ok(Some(mut received)) => match received.record {
-                    FromAuthd::Verdict(verdict) => self.verdict(verdict),
-                    FromAuthd::Certificates => self.take_certificates(received.fds.pop()),
-                },
-                Ok(None) => return,
-                Err(lost) => break lost,
-            }
-        };
-        self.hub.log(Level::Error, blame(&lost), None, format_args!("link=authd reason=\"{lost}\""));
-        self.authd_lost();
-    }
-
-    fn verdict(&mut self, Verdict { session, outcome }: Verdict) {
-        self.with_login(session, |session, hub| {
-            // An accepting one counts for nothing: the monitor's grant does.
-            if outcome != Outcome::Accepted && session.is_asking() {
-                session.refused(Event::Verdict(outcome), hub);
-            }
-        });
-    }
-
-    /// New handshakes get these; what has begun goes on with what it has.
-    fn take_certificates(&mut self, table: Option<OwnedFd>) {
-        if let Some(Err(error)) = table.map(|table| self.hub.certificates.replace(table)) {
-            self.hub.log(Level::Error, Happened::Fault, None, format_args!("certificates not taken over: {error}"));
-        }
-        if self.hub.certificates.is_empty() || self.hub.tls.is_some() {
-            return;
-        }
-        match Tls::new(self.hub.certificates.clone()) {
-            Ok(tls) => self.hub.tls = Some(tls),
-            Err(error) => self.hub.log(Level::Error, Happened::Fault, None, format_args!("no TLS: {error}")),
-        }
-    }
-
-    /// Nobody answers what was asked: those clients may try again.
-    fn authd_lost(&mut self) {
-        self.hub.authd = None;
-        self.hub.certificates.disconnect();
-        let asking: Vec<usize> =
-            self.sessions.iter().filter(|(_, session)| session.is_asking()).map(|(key, _)| key).collect();
-        for key in asking {
-            self.with(key, |session, hub| session.refused(Event::NoAuthd, hub));
-        }
-    }
-
-    fn on_monitor(&mut self) {
-        while !self.stops {
-            let received = self.hub.monitor.flush(&self.hub.registry).and_then(|()| self.hub.monitor.recv());
-            match received {
-                Ok(Some(received)) => self.obey(received.record, received.fds),
-                Ok(None) => return,
-                Err(lost) => {
-                    self.hub.fatal = Some(format!("link to the monitor: {lost}"));
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Does what the monitor says.
-    fn obey(&mut self, record: ToWorker, mut fds: Vec<OwnedFd>) {
-        match record {
-            ToWorker::Start(_) | ToWorker::Region(_) => {
-                self.hub.fatal = Some("link to the monitor: Start or Region came late".into());
-            }
-            ToWorker::Authd => {
-                if self.hub.authd.is_some() {
-                    self.authd_lost();
-                }
-                let signs = fds.pop().map(|fd| self.hub.certificates.connect(fd));
-                let link = fds.pop().map(|fd| Link::from_fd(fd, Source::Authd.token(), &self.hub.registry));
-                match link {
-                    Some(Ok(link)) if matches!(signs, Some(Ok(()))) => self.hub.authd = Some(link),
-                    other => self.hub.fatal = Some(format!("links to authd: {other:?}, {signs:?}")),
-                }
-            }
-            ToWorker::Listener(listener) => {
-                let added = fds.pop().map(|fd| self.listeners.add(listener, fd, &self.hub.registry));
-                if let Some(Err(error)) = added {
-                    self.hub.fatal = Some(format!("listener {}: {error}", listener.address));
-                }
-            }
-            ToWorker::CloseListener(id) => self.listeners.close(id, &self.hub.registry),
-            ToWorker::Settings(packed) => match unpack::<FtpSettings, _>(&packed) {
-                Ok(settings) => {
-                    self.hub.ledger.obey(&settings, self.sessions.iter().map(|(_, session)| session.address()));
-                    self.hub.obey(settings);
-                }
-                Err(breach) => self.hub.fatal = Some(format!("link to the monitor: settings: {breach}")),
-            },
-            ToWorker::PassivePool(reply) => {
-                let arrived = self.hub.pool.arrived(reply.listener, fds, self.hub.now);
-                if let Some(wanted) = arrived.again {
-                    self.hub.ask_passive_pool(reply.listener, wanted);
-                }
-                for (key, socket) in arrived.served {
-                    self.port_here(key, socket);
-                }
-                self.hub.due_at(crate::passive::Pool::due(self.hub.now));
-            }
-            ToWorker::ConnectBack(reply) => {
-                let fd = fds.pop();
-                self.with_login(reply.session, |session, hub| session.connecting(fd, hub));
-            }
-            ToWorker::Granted(granted) => self.granted(granted, fds.pop()),
-            ToWorker::GrantRefused(login) => self.with_login(login, |session, hub| {
-                if session.is_asking() {
-                    session.refused(Event::GrantRefused, hub);
-                }
-            }),
-            ToWorker::Kick(login) => {
-                let event = Event::Farewell("Closed by the administrator.");
-                self.with_login(login, |session, hub| session.deliver(event, hub));
-            }
-            ToWorker::Stop => self.stops = true,
-        }
-    }
-
-    /// A passive socket for a session that may have gone meanwhile.
-    fn port_here(&mut self, key: usize, socket: Option<crate::passive::Socket>) {
-        if self.sessions.contains(key) {
-            self.with(key, |session, hub| session.port_here(socket, hub));
-        } else if let Some(socket) = socket {
-            self.hub.pool.release(socket, self.hub.now);
-        }
-    }
-
-    /// authd vouched for a session. One that is gone, or whose broker cannot be reached, is over at once.
-    fn granted(&mut self, granted: Granted, fd: Option<OwnedFd>) {
-        let Granted { session: login, broker } = granted;
-        let place = self.hub.brokers.attach(broker, fd, &self.hub.registry);
-        let asking =
-            self.hub.logins.get(&login).is_some_and(|&key| {
-                self.sessions.get(key).is_some_and(|session| session.is(login) && session.is_asking())
-            });
-        match place {
-            Some(place) if asking => {
-                self.with_login(login, |session, hub| session.granted(login, broker, place, hub));
-            }
-            _ => {
-                self.with_login(login, |session, hub| session.refused(Event::GrantRefused, hub));
-                self.hub.tell_ended(login);
             }
         }
     }
@@ -508,13 +299,5 @@ impl Worker {
             self.with(key, |session, hub| session.deliver(Event::Farewell("The server stops."), hub));
         }
         self.send_log();
-    }
-}
-
-/// Who is to blame for a lost link, as the log names it.
-fn blame(lost: &Lost) -> Happened {
-    match lost {
-        Lost::Breach(_) => Happened::Breach,
-        Lost::Closed | Lost::Fault(..) => Happened::Fault,
     }
 }

@@ -18,8 +18,6 @@ use child_ipc::{
     types::SessionId,
 };
 use mio::{Interest, Registry, Token, unix::SourceFd};
-use rustix::net::{RecvFlags, recv};
-use zeroize::Zeroize;
 
 use crate::{
     ask::Brokers,
@@ -257,13 +255,6 @@ impl Hub {
         self.out.log_level = settings.log_level;
         self.settings = settings;
         self.due_at(self.now);
-    }
-
-    /// Takes what a client has sent and nobody will read: closing a socket with unread bytes resets it, and the client
-    /// might lose our last words.
-    pub fn drain(&mut self, control: &OwnedFd) {
-        let _ = recv(control, self.input.as_mut_slice(), RecvFlags::DONTWAIT);
-        self.input.as_mut_slice().zeroize();
     }
 
     /// Watches a descriptor, or changes what it is watched for.

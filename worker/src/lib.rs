@@ -11,6 +11,7 @@
 //! | `ftp` | the protocol: no sockets |
 //! | `transfer` | the data paths |
 //! | `helpers` | the threads that wait for disks |
+//! | `drain` | what nobody will read |
 //! | `ask`, `link` | questions to monitor, authd, brokers |
 //! | `listeners`, `passive` | sockets that the monitor made |
 //! | `lobby`, `proxy` | connections from proxies, and their headers |
@@ -25,6 +26,7 @@
 
 pub mod ask;
 pub mod conduit;
+mod drain;
 pub mod event;
 pub mod ftp;
 pub mod helpers;

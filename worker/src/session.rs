@@ -26,6 +26,7 @@ use zeroize::Zeroize;
 use crate::{
     ask::Answered,
     conduit::{Conduit, Place, Staged, Turn},
+    drain::drain,
     ftp::{
         Event,
         data::{Ending, How},
@@ -248,9 +249,9 @@ impl Session {
 
     /// Its broker answered.
     pub fn answered(&mut self, answered: Answered, hub: &mut Hub) {
-        let (login, number) = (answered.login, answered.staged());
-        if let (Login::Granted(_, broker), Some(number)) = (self.login, number) {
-            hub.staged = Some(Staged { login, broker, number });
+        let (login, staged) = (answered.login, answered.staged());
+        if let (Login::Granted(_, broker), Some((number, hidden))) = (self.login, staged) {
+            hub.staged = Some(Staged { login, broker, number, hidden });
         }
         (self.file, self.second) = (answered.fd, answered.second);
         self.drive(Some(Event::Answer(answered.answer.outcome)), hub);
@@ -375,7 +376,7 @@ impl Session {
         hub.ledger.release(self.peer.ip());
         hub.log(Level::Info, Happened::Disconnect, login, format_args!("peer={}", self.peer));
         if self.more_input {
-            hub.drain(&self.control);
+            drain(&self.control);
         }
     }
 

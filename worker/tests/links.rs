@@ -15,3 +15,7 @@ mod keys;
 mod monitor;
 #[path = "links/secured.rs"]
 mod secured;
+#[path = "links/secured_control.rs"]
+mod secured_control;
+#[path = "../../tests/src/skip.rs"]
+mod skip;

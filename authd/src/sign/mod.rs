@@ -4,9 +4,10 @@
 //! Reads from: workers (hostile). One that asks for a signature of anything but a TLS handshake, or breaks the contract of its
 //! link, is refused, loses its link, and is told of. A worker has one question at a time, so nobody waits for more than one
 //! signature of each other worker.
-//! Not here: what a pair of files must be (keys.rs), what may be signed (input.rs).
+//! Not here: what a pair of files must be (keys.rs), what may be signed (input.rs), how long old keys are good (rings.rs).
 
 pub mod input;
+mod rings;
 
 use std::{
     collections::BTreeMap,
@@ -17,6 +18,7 @@ use std::{
         mpsc::{Receiver, Sender, channel},
     },
     thread,
+    time::Instant,
 };
 
 use child_ipc::{
@@ -24,7 +26,8 @@ use child_ipc::{
     link::worker_keys::{AuthdEnd, FromKeys, Sign, ToKeys},
     types::{Blob, WorkerId},
 };
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rings::Rings;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustls::SignatureScheme;
 
 use crate::keys::{self, Keyring};
@@ -63,14 +66,13 @@ impl Signer {
             // Each thread has a generator of its own. Without one it fails again when it signs, and refuses.
             let _ = keys::warm_up();
             begun.wait();
-            Desk { keys: [Keyring::new(), Keyring::new()], links: BTreeMap::new(), breach, rings }
-                .serve(&taken, &hears);
+            Desk { keys: Rings::default(), links: BTreeMap::new(), breach, rings }.serve(&taken, &hears);
         })?;
         started.wait();
         Ok(Signer { orders, orders_bell, breaches, breaches_bell })
     }
 
-    /// These keys replace the ones before. Those stay until the next come: workers still ask for them for a moment.
+    /// These keys replace the ones before. Those stay for a moment: workers may still ask for them.
     pub fn set_keys(&self, keys: Keyring) {
         self.order(Order::Keys(keys));
     }
@@ -113,8 +115,7 @@ fn silence(bell: &OwnedFd) {
 
 /// The thread's own.
 struct Desk {
-    /// Of now, and of before.
-    keys: [Keyring; 2],
+    keys: Rings,
     links: BTreeMap<WorkerId, AuthdEnd>,
     breach: Sender<(WorkerId, Breach)>,
     rings: Arc<OwnedFd>,
@@ -127,6 +128,7 @@ impl Desk {
             if rung {
                 silence(bell);
             }
+            self.keys.expire(Instant::now());
             // Orders first, for keys are there before a worker learns of them.
             for order in orders.try_iter() {
                 self.obey(order);
@@ -135,12 +137,14 @@ impl Desk {
         }
     }
 
-    /// Waits; whether there are orders, and who asks.
+    /// Waits, no longer than the keys before are good; whether there are orders, and who asks.
     fn wait(&self, bell: &OwnedFd) -> (bool, Vec<WorkerId>) {
         let mut fds = vec![PollFd::new(bell, PollFlags::IN)];
         fds.extend(self.links.values().map(|link| PollFd::new(link, PollFlags::IN)));
         // It fails for want of memory alone; then everybody is asked whether there is something.
-        let failed = poll(&mut fds, None).is_err();
+        let left = self.keys.due().map(|due| due.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let failed = poll(&mut fds, left.as_ref()).is_err();
         let mut ready = fds.iter().map(|fd| failed || !fd.revents().is_empty());
         let rung = ready.next() == Some(true);
         (rung, self.links.keys().zip(ready).filter(|(_, ready)| *ready).map(|(worker, _)| *worker).collect())
@@ -148,10 +152,7 @@ impl Desk {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Keys(new) => {
-                let [now, before] = &mut self.keys;
-                *before = std::mem::replace(now, new);
-            }
+            Order::Keys(new) => self.keys.replace(new, Instant::now()),
             Order::Add(worker, link) => drop(self.links.insert(worker, link)),
             Order::Drop(worker) => drop(self.links.remove(&worker)),
         }
@@ -187,18 +188,14 @@ impl Desk {
 }
 
 /// The signature that is asked for; `None`: there is no such key (any more), or it has no such scheme.
-fn signature(
-    keys: &[Keyring; 2],
-    sign: &Sign,
-) -> Result<Option<Blob<{ child_ipc::link::worker_keys::SIGNATURE }>>, Breach> {
+fn signature(keys: &Rings, sign: &Sign) -> Result<Option<Blob<{ child_ipc::link::worker_keys::SIGNATURE }>>, Breach> {
     let input = input::judge(sign.message.as_bytes());
     let input = input.ok_or(Breach::OutOfPhase("signatures are of TLS handshakes alone"))?;
     let scheme = SignatureScheme::from(sign.scheme);
     if !keys::SCHEMES.contains(&scheme) || !input.takes(scheme) {
         return Err(Breach::OutOfPhase("a signature scheme of TLS, and of its version"));
     }
-    let key = keys.iter().find_map(|ring| ring.get(&sign.key));
-    let signer = key.and_then(|key| key.choose_scheme(&[scheme]));
+    let signer = keys.get(&sign.key).and_then(|key| key.choose_scheme(&[scheme]));
     let signed = signer.and_then(|signer| signer.sign(sign.message.as_bytes()).ok());
     Ok(signed.and_then(|bytes| Blob::new(&bytes).ok()))
 }

@@ -11,6 +11,7 @@
 mod account;
 mod desk;
 mod listing;
+mod made;
 mod monitor;
 mod op;
 mod resolve;

@@ -39,10 +39,12 @@ pub(crate) fn run(account: &Account, staged: &mut Staged, op: &Op) -> Outcome {
     rules::check(op, account.permissions)?;
     match op {
         Op::OpenRead(path) => open_read::run(account, path),
-        Op::OpenWrite { path, mode: WriteMode::Replace | WriteMode::Kept(0), umask } if account.atomic_uploads => {
-            open_staged::run(account, staged, path, *umask)
+        Op::OpenWrite { path, mode: mode @ (WriteMode::Replace | WriteMode::Kept(0)), umask }
+            if account.atomic_uploads =>
+        {
+            open_staged::run(account, staged, path, *mode, *umask)
         }
-        Op::OpenWrite { path, mode, umask } => open_write::run(account, path, *mode, *umask),
+        Op::OpenWrite { path, mode, umask } => open_write::run(account, staged, path, *mode, *umask),
         Op::Stat(path) => stat::run(account, path),
         Op::ChangeDir(path) => change_dir::run(account, path),
         Op::List { path, form, hidden, written } => list::run(account, path, *form, *hidden, written.as_bytes()),
@@ -64,7 +66,7 @@ pub(crate) fn run(account: &Account, staged: &mut Staged, op: &Op) -> Outcome {
             NOTHING
         }
         Op::Discard(number) => {
-            staged.discard(*number);
+            staged.discard(*number, account);
             NOTHING
         }
     }

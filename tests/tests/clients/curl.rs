@@ -205,3 +205,33 @@ pub fn downloads_in_a_row() {
     finish(command);
     tree::assert_same(&stage.home(), &to);
 }
+
+/// `--no-sessionid`: it resumes nothing, and says why that failed where it has to.
+pub fn without_sessions() {
+    if !root_or_skip("curl that resumes nothing") {
+        return;
+    }
+    let stage = Stage::secured(Site::new(), Reach::Explicit);
+    let kept = stage.daemon.put("alice", "kept", b"as it was");
+    let to = stage.work.join("to");
+    for version in ["1.2", "1.3"] {
+        let options = ["--no-sessionid", "--verbose", "--tls-max", version];
+        let command = || {
+            let mut command = Command::new("curl");
+            command.args(["--disable", "--silent", "--ssl-reqd", "--cacert"]).arg(stage.daemon.site.certificate());
+            command.arg("--user").arg(format!("alice:{}", stage.password())).args(options);
+            command
+        };
+        let mut put = command();
+        put.arg("--upload-file").arg(&kept).arg(Curl::url(&stage, b"kept"));
+        let mut get = command();
+        get.arg("--output").arg(&to).arg(Curl::url(&stage, b"kept"));
+        for mut refused in [put, get] {
+            let output = refused.output().expect("curl");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && said.contains("handshake failure"), "{version}: {said}");
+            assert_eq!(fs::read(&kept).expect("read"), b"as it was");
+            assert!(!to.exists());
+        }
+    }
+}

@@ -11,7 +11,7 @@ pub fn every_byte() {
         return;
     }
     if !Command::new("javac").arg("-version").output().is_ok_and(|output| output.status.success()) {
-        return eprintln!("skipped: Java (no JDK: tests/setup)");
+        return e2e::skipped("Java", "no JDK (tests/setup)");
     }
     for version in ["TLSv1.3", "TLSv1.2"] {
         let stage = Stage::secured(Site::new(), Reach::Explicit);

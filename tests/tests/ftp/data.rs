@@ -271,7 +271,7 @@ fn ipv6_clients_use_the_extended_commands() {
         return;
     }
     let Ok(probe) = TcpListener::bind("[::1]:0") else {
-        eprintln!("skipped, this machine has no IPv6: IPv6");
+        e2e::skipped("IPv6", "this machine has no IPv6");
         return;
     };
     let mut site = Site::new();
@@ -304,7 +304,7 @@ fn active_connections_come_from_port_20_where_that_is_set_and_only_there() {
         let six = TcpListener::bind("[::1]:0").and_then(|probe| probe.local_addr()).ok();
         match six {
             Some(six) => drop(site.set_in("[listen]", &format!("address = \"{six}\""))),
-            None => eprintln!("skipped, this machine has no IPv6: active_source_port_20"),
+            None => e2e::skipped("active_source_port_20 by IPv6", "this machine has no IPv6"),
         }
         let daemon = Daemon::start(site);
         let content = e2e::tree::content(300_000, 4);

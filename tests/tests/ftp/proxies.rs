@@ -295,7 +295,7 @@ fn a_proxy_of_ipv6_is_listed_by_its_network() {
         return;
     }
     let Ok(probe) = std::net::TcpListener::bind("[::1]:0") else {
-        eprintln!("skipped, this machine has no IPv6: an IPv6 proxy");
+        e2e::skipped("an IPv6 proxy", "this machine has no IPv6");
         return;
     };
     let mut site = Site::new();

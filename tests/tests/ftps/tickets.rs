@@ -1,6 +1,10 @@
 //! Whose a data connection is (T01, T02): tickets that are spent are replaced, and nobody else's are good.
 
-use std::{fs, io::Read};
+use std::{
+    fs,
+    io::Read,
+    process::{Command, Stdio},
+};
 
 use e2e::{Daemon, ftp::Client};
 use rustls::HandshakeKind;
@@ -64,8 +68,9 @@ fn t02_a_data_connection_with_a_ticket_of_another_session_moves_no_byte() {
             let mut stolen = over(&alice.config, bob.control.passive());
             bob.control.expect("RETR secret", &[150, 125]);
             let mut got = Vec::new();
-            let _ = stolen.read_to_end(&mut got);
+            let told = stolen.read_to_end(&mut got).expect_err("it is refused");
             assert_eq!(got, b"", "{policy}, {version:?}");
+            assert!(told.to_string().contains("fatal alert: HandshakeFailure"), "{policy}, {version:?}: {told}");
             let reply = bob.control.expect_reply(&[522]);
             assert!(reply.text().contains("resume"), "{reply:?}");
 
@@ -114,5 +119,30 @@ fn a_ticket_opens_no_control_connection_of_another_session() {
         let mut wire = over(&alice.config, socket.socket().try_clone().expect("dup"));
         super::wire::shake(&mut wire).expect("a handshake");
         assert_eq!(wire.conn.handshake_kind(), Some(HandshakeKind::Full), "{version:?}");
+    }
+}
+
+#[test]
+fn openssl_s_client_on_a_data_connection_is_refused_by_an_alert_it_names() {
+    let Some(mut site) = site("openssl on a data connection") else { return };
+    site.set("data_resumption = \"required\"");
+    let daemon = Daemon::start(site);
+    daemon.put("alice", "f", b"content");
+    for (version, option) in BOTH.into_iter().zip(["-tls1_2", "-tls1_3"]) {
+        let mut session = Session::login(&daemon.site, "alice", &[version]);
+        let address = session.control.epsv();
+        let child = Command::new("openssl")
+            .args(["s_client", option, "-connect", &address.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("openssl");
+        session.control.expect("RETR f", &[150, 125]);
+        let reply = session.control.expect_reply(&[522]);
+        assert!(reply.text().contains("does not resume"), "{reply:?}");
+        let output = child.wait_with_output().expect("wait");
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+        assert!(said.contains("alert handshake failure") && !said.contains("content"), "{option}: {said}");
     }
 }

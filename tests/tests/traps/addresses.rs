@@ -27,7 +27,7 @@ fn t09_ipv6_sessions_have_data_connections_and_clear_refusals() {
         return;
     }
     let Ok(probe) = TcpListener::bind("[::1]:0") else {
-        eprintln!("skipped, this machine has no IPv6: T09");
+        e2e::skipped("T09", "this machine has no IPv6");
         return;
     };
     let mut site = Site::new();

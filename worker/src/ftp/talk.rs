@@ -117,15 +117,21 @@ fn made_up(order: &Order) -> Option<Event<'static>> {
 fn answer(op: &Op) -> Result<Done, Why> {
     let stat = Done::Stat(Attrs { kind: Kind::File, size: 5, modified: 0, mode: 0o644 });
     Ok(match op {
-        Op::OpenRead(_) => {
-            Done::Opened(Opened { size: 5, created: false, chosen: None, storage: Storage::MEMORY, staged: None })
-        }
+        Op::OpenRead(_) => Done::Opened(Opened {
+            size: 5,
+            created: false,
+            chosen: None,
+            storage: Storage::MEMORY,
+            staged: None,
+            made: None,
+        }),
         Op::OpenWrite { .. } => Done::Opened(Opened {
             size: 0,
             created: true,
             chosen: VirtPath::root().join(b"x\r\n").ok(),
             storage: Storage::MEMORY,
             staged: None,
+            made: None,
         }),
         Op::Stat(_) | Op::SetModified(..) | Op::SetFacts { .. } | Op::SetTimes { .. } => stat,
         Op::Space(_) => Done::Space(1 << 40),

@@ -5,20 +5,27 @@
 
 use std::{fmt, sync::Arc};
 
-use child_ipc::link::worker_authd::Possession;
+use child_ipc::link::{settings::Resumption, worker_authd::Possession};
 use rustls::{
-    Error, HandshakeKind, InvalidMessage, ProtocolVersion, ServerConfig,
+    Error, HandshakeKind, InvalidMessage, PeerIncompatible, ProtocolVersion, ServerConfig,
     server::{ServerConnectionData, UnbufferedServerConnection},
     unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError, UnbufferedStatus},
 };
 use zeroize::Zeroize;
 
-use super::{Outgoing, Owner, clients::Clients, keys::NoSignature, tickets::Tickets};
+use super::{
+    Outgoing, Owner,
+    clients::Clients,
+    keys::NoSignature,
+    tickets::{Keep, Tickets, refusal},
+};
 
 /// What a record adds to its plain text, at most: header, tag, and nonce or type.
 const RECORD_OVERHEAD: usize = 64;
 /// Plain text in a record, at most (RFC 8446 5.1).
 const FRAGMENT: usize = 16 << 10;
+/// A fatal alert of TLS 1.2 in clear (RFC 5246 7.2).
+const HANDSHAKE_FAILURE: [u8; 7] = [21, 3, 3, 0, 2, 2, 40];
 
 /// How far a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +49,8 @@ pub struct Connection {
     possession: Option<Box<Possession>>,
     /// The client has offered somebody else's ticket.
     foreign: bool,
+    /// Of a control connection, what data connections resume.
+    keep: Option<Keep>,
     ended: bool,
     closed: bool,
     /// Nothing can be sent any more.
@@ -55,13 +64,19 @@ impl Connection {
     pub(super) fn new(config: &Arc<ServerConfig>, tickets: &Arc<Tickets>, owner: Owner) -> Result<Self, Error> {
         let tls = Box::new(UnbufferedServerConnection::new(Arc::clone(config))?);
         let tickets = Arc::clone(tickets);
-        let (clients, possession, foreign, ended, closed, failed, seen) = Default::default();
-        Ok(Connection { tls, tickets, owner, clients, possession, foreign, ended, closed, failed, seen })
+        let (clients, possession, foreign, keep, ended, closed, failed, seen) = Default::default();
+        Ok(Connection { tls, tickets, owner, clients, possession, foreign, keep, ended, closed, failed, seen })
     }
 
     /// The same, where its configuration asks for certificates.
     pub(super) fn asks(self, clients: Option<Arc<Clients>>) -> Self {
         Connection { clients, ..self }
+    }
+
+    /// The same, for a control connection: what it leaves for data connections to resume is kept while it is there.
+    pub(super) fn keeps(mut self) -> Self {
+        self.keep = Some(self.tickets.keep(self.owner));
+        self
     }
 
     /// The certificate that the client has shown, with the proof that it is its own, once the handshake is over; then it is no
@@ -130,7 +145,7 @@ impl Connection {
                 // Early data is never allowed, and there are no other states in this version.
                 Ok(_) => return (taken + discard, Err(Error::General("early data".into()))),
                 Err(error) => {
-                    self.drain(out);
+                    self.drain(&error, out);
                     return (taken + discard, Err(error));
                 }
             }
@@ -160,14 +175,9 @@ impl Connection {
         self.tls.is_handshaking()
     }
 
-    /// Whether the client has shown that it is the one of the control connection, by a ticket of that.
-    pub fn is_resumed(&self) -> bool {
-        self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
-    }
-
-    /// Whether the client has offered a ticket of another control connection.
-    pub fn is_foreign(&self) -> bool {
-        self.foreign
+    /// Why a data connection is not acceptable whose client has to show, by a ticket, that it is the one of the control connection.
+    pub fn refusal(&self, resumption: Resumption) -> Option<&'static str> {
+        refusal(resumption, self.tls.handshake_kind() == Some(HandshakeKind::Resumed), self.foreign)
     }
 
     /// Whether this is TLS 1.3.
@@ -235,8 +245,13 @@ impl Connection {
     }
 
     /// What rustls wants sent after it has failed: an alert. It is asked for nothing else: it would look at what made it fail again.
-    fn drain(&mut self, out: &mut Outgoing) {
+    fn drain(&mut self, error: &Error, out: &mut Outgoing) {
         self.failed = true;
+        // Without a signature it has no word for a client of TLS 1.2; nothing is encrypted there yet.
+        let unsigned = matches!(error, Error::General(_) | Error::Other(_)) && self.tls.is_handshaking();
+        if unsigned && self.tls.protocol_version() == Some(ProtocolVersion::TLSv1_2) {
+            out.push(&HANDSHAKE_FAILURE);
+        }
         while self.tls.wants_write() {
             match self.tls.process_tls_records(&mut []).state {
                 Ok(ConnectionState::EncodeTlsData(mut data)) => encode(&mut data, out),
@@ -276,6 +291,12 @@ fn whole_records(bytes: &[u8]) -> usize {
         rest = behind;
     }
     bytes.len() - rest.len()
+}
+
+/// Whether a connection failed for want of a key that signs for its client.
+pub(super) fn is_unsigned(error: &Error) -> bool {
+    // Of TLS 1.3, and of TLS 1.2.
+    matches!(error, Error::PeerIncompatible(PeerIncompatible::NoSignatureSchemesInCommon) | Error::General(_))
 }
 
 /// Why a connection failed, in few words of ours: what rustls says may hold what the client sent.

@@ -29,15 +29,20 @@ use std::sync::Arc;
 use child_ipc::link::settings::Resumption;
 use rustls::{
     Error, ServerConfig,
-    crypto::{GetRandomFailed, aws_lc_rs},
-    server::{NoClientAuth, NoServerSessionStorage, ResolvesServerCert, danger::ClientCertVerifier},
+    crypto::{
+        GetRandomFailed,
+        aws_lc_rs::{self, Ticketer},
+    },
+    server::{
+        NoClientAuth, NoServerSessionStorage, ResolvesServerCert, StoresServerSessions, danger::ClientCertVerifier,
+    },
 };
 
 use clients::Clients;
 pub use connection::{Connection, Standing};
 pub use outgoing::Outgoing;
 pub use stream::Stream;
-use tickets::Tickets;
+use tickets::{Guarded, Resumed, Tickets};
 
 /// The longest record on the wire in bytes: RFC 8446 5.2 and RFC 5246 6.2.3, with its header.
 pub const LONGEST_RECORD: usize = 5 + (16 << 10) + 2048;
@@ -58,9 +63,8 @@ pub struct Tls {
     /// For control connections where some account has certificates.
     asking: Arc<ServerConfig>,
     clients: Arc<Clients>,
-    data: Arc<ServerConfig>,
-    /// For data connections where nothing is resumed.
-    unresumed: Arc<ServerConfig>,
+    /// For data connections.
+    data: DataConfigs,
     tickets: Arc<Tickets>,
     last: u64,
     handshakes: usize,
@@ -72,9 +76,17 @@ impl Tls {
     /// # Errors
     /// When random numbers for ticket keys are not to be had.
     pub fn new(certificates: Arc<dyn ResolvesServerCert>) -> Result<Self, Error> {
-        let (tickets, clients) = (Arc::new(Tickets::new()?), Arc::new(Clients::new()));
-        let [control, asking, data, unresumed] = configs(&certificates, &tickets, &clients)?;
-        Ok(Tls { control, asking, clients, data, unresumed, tickets, last: 0, handshakes: 0 })
+        Self::with(&certificates, Tickets::new(Ticketer::new()?))
+    }
+
+    fn with(certificates: &Arc<dyn ResolvesServerCert>, tickets: Tickets) -> Result<Self, Error> {
+        let (tickets, clients) = (Arc::new(tickets), Arc::new(Clients::new()));
+        let config = |served| config(certificates, &tickets, &clients, served);
+        let (control, asking) = (config(Served::Control { asks: false })?, config(Served::Control { asks: true })?);
+        let [required, offered, off] =
+            [Resumption::Required, Resumption::IfOffered, Resumption::Off].map(|how| config(Served::Data(how)));
+        let data = DataConfigs { required: required?, offered: offered?, off: off? };
+        Ok(Tls { control, asking, clients, data, tickets, last: 0, handshakes: 0 })
     }
 
     /// Whether a client may begin a handshake on its control connection now.
@@ -92,6 +104,7 @@ impl Tls {
         let owner = Owner(self.last);
         let config = if asks { &self.asking } else { &self.control };
         let connection = Connection::new(config, &self.tickets, owner)?.asks(asks.then(|| Arc::clone(&self.clients)));
+        let connection = connection.keeps();
         self.handshakes += 1;
         Ok((connection, owner))
     }
@@ -106,7 +119,11 @@ impl Tls {
     /// # Errors
     /// As [`Tls::accept`].
     pub fn secure(&self, owner: Owner, receives: bool, resumption: Resumption) -> Result<Stream, Error> {
-        let config = if resumption == Resumption::Off { &self.unresumed } else { &self.data };
+        let config = match resumption {
+            Resumption::Required => &self.data.required,
+            Resumption::IfOffered => &self.data.offered,
+            Resumption::Off => &self.data.off,
+        };
         let connection = Connection::new(config, &self.tickets, owner)?;
         Ok(Stream::new(connection, receives, resumption))
     }
@@ -121,35 +138,54 @@ pub fn prepare() -> Result<(), GetRandomFailed> {
     aws_lc_rs::default_provider().secure_random.fill(&mut [0; 1])
 }
 
-/// For control connections without and with certificates of clients, for data connections, and for those that resume nothing.
-fn configs(
+/// For data connections, by what they are to resume.
+#[derive(Debug)]
+struct DataConfigs {
+    required: Arc<ServerConfig>,
+    offered: Arc<ServerConfig>,
+    off: Arc<ServerConfig>,
+}
+
+/// What a configuration is for.
+#[derive(Debug, Clone, Copy)]
+enum Served {
+    /// Control connections, where clients are asked for certificates or not.
+    Control { asks: bool },
+    /// Data connections.
+    Data(Resumption),
+}
+
+fn config(
     certificates: &Arc<dyn ResolvesServerCert>,
     tickets: &Arc<Tickets>,
     clients: &Arc<Clients>,
-) -> Result<[Arc<ServerConfig>; 4], Error> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let config = |alpn: &[&[u8]], count, clients: Arc<dyn ClientCertVerifier>| {
-        let mut config = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()?
-            .with_client_cert_verifier(clients)
-            .with_cert_resolver(Arc::clone(certificates));
-        config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
-        config.send_tls13_tickets = count;
-        if count > 0 {
-            config.ticketer = tickets.clone();
-            config.session_storage = tickets.clone();
-        } else {
-            config.session_storage = Arc::new(NoServerSessionStorage {});
-        }
-        Ok::<_, Error>(Arc::new(config))
+    served: Served,
+) -> Result<Arc<ServerConfig>, Error> {
+    let clients: Arc<dyn ClientCertVerifier> = match served {
+        Served::Control { asks: true } => clients.clone(),
+        _ => Arc::new(NoClientAuth),
     };
     // Clients that use ALPN on data connections say ftp-data there, which is not registered.
-    let data: [&[u8]; 2] = [b"ftp-data", b"ftp"];
-    let nobody = || Arc::new(NoClientAuth);
-    Ok([
-        config(&[b"ftp"], TICKETS.0, nobody())?,
-        config(&[b"ftp"], TICKETS.0, clients.clone())?,
-        config(&data, TICKETS.1, nobody())?,
-        config(&data, 0, nobody())?,
-    ])
+    let (certificates, alpn): (Arc<dyn ResolvesServerCert>, &[&[u8]]) = match served {
+        Served::Control { .. } => (certificates.clone(), &[b"ftp"]),
+        Served::Data(resumption) => {
+            let (certificates, tickets) = (certificates.clone(), tickets.clone());
+            (Arc::new(Guarded { certificates, tickets, resumption }), &[b"ftp-data", b"ftp"])
+        }
+    };
+    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_client_cert_verifier(clients)
+        .with_cert_resolver(certificates);
+    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+    let (count, sessions): (_, Arc<dyn StoresServerSessions>) = match served {
+        Served::Control { .. } => (TICKETS.0, tickets.clone()),
+        Served::Data(Resumption::Off) => (0, Arc::new(NoServerSessionStorage {})),
+        Served::Data(_) => (TICKETS.1, Arc::new(Resumed(tickets.clone()))),
+    };
+    (config.send_tls13_tickets, config.session_storage) = (count, sessions);
+    if count > 0 {
+        config.ticketer = tickets.clone();
+    }
+    Ok(Arc::new(config))
 }

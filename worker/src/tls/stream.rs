@@ -12,7 +12,11 @@ use rustix::{
     net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown},
 };
 
-use super::{Connection, LONGEST_RECORD, Outgoing, Standing, connection::why};
+use super::{
+    Connection, LONGEST_RECORD, Outgoing, Standing,
+    connection::{is_unsigned, why},
+};
+use crate::drain::drain;
 
 /// How a step went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +101,8 @@ impl Stream {
                 Ok(_) => self.accept(before),
                 Err(error) => {
                     self.part(data);
-                    Flow::Refused(why(&error))
+                    let stranger = is_unsigned(&error).then(|| self.connection.refusal(self.resumption));
+                    Flow::Refused(stranger.flatten().unwrap_or_else(|| why(&error)))
                 }
             };
             if flow != Flow::Done {
@@ -112,18 +117,10 @@ impl Stream {
     /// Behind the first `before` of the bytes that wait are its tickets. Anybody else does not get them: they would open
     /// the next data connection of this session.
     fn accept(&mut self, before: usize) -> Flow {
-        let refused = match self.resumption {
-            Resumption::IfOffered if self.connection.is_foreign() => {
-                "it resumes the TLS session of another control connection"
-            }
-            Resumption::Required if !self.connection.is_resumed() => {
-                "it does not resume the TLS session of the control connection"
-            }
-            Resumption::Required | Resumption::IfOffered | Resumption::Off => "",
-        };
-        if !refused.is_empty() {
+        // No stranger comes so far: there was no signature for it (tickets.rs).
+        if let Some(why) = self.connection.refusal(self.resumption) {
             self.unsent.truncate(before);
-            return Flow::Refused(refused);
+            return Flow::Refused(why);
         }
         self.ready = true;
         if self.receives && self.connection.is_newest() {
@@ -238,15 +235,8 @@ impl Stream {
     }
 }
 
-/// Ends our side.
+/// Ends our side. What the client has sent meanwhile must not make a reset of that.
 pub fn finish(data: BorrowedFd<'_>) {
     let _ = shutdown(data, Shutdown::Write);
     drain(data);
-}
-
-/// Takes what the client has sent meanwhile: closing a socket with unread bytes resets it, and the client might lose the
-/// end of what it was sent.
-pub fn drain(data: BorrowedFd<'_>) {
-    let mut rest = [0; 4096];
-    let _ = recv(data, &mut rest, RecvFlags::DONTWAIT);
 }

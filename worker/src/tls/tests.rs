@@ -3,12 +3,14 @@
 use std::{
     io::{Read, Write},
     os::{fd::AsFd, unix::net::UnixStream},
-    sync::Arc,
+    sync::{Arc, Mutex},
     thread,
 };
 
 use rustls::{
-    ClientConfig, ClientConnection, HandshakeKind, StreamOwned, SupportedProtocolVersion,
+    AlertDescription, ClientConfig, ClientConnection, HandshakeKind, StreamOwned, SupportedProtocolVersion,
+    client::{Resumption as Resumes, Tls12Resumption},
+    server::ProducesTickets,
     version::{TLS12, TLS13},
 };
 
@@ -18,6 +20,39 @@ use super::{keys::Certificates, stream::Flow, *};
 mod authd;
 
 const BOTH: [&SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
+
+/// Ticket keys that change when they are told to.
+#[derive(Debug)]
+pub(super) struct Keys(Mutex<Arc<dyn ProducesTickets>>);
+
+impl Keys {
+    pub fn new() -> Self {
+        Keys(Mutex::new(Ticketer::new().unwrap()))
+    }
+
+    /// As after twelve hours: what was sealed before cannot be opened any more.
+    pub fn change(&self) {
+        *self.0.lock().unwrap() = Ticketer::new().unwrap();
+    }
+}
+
+impl ProducesTickets for Keys {
+    fn enabled(&self) -> bool {
+        true
+    }
+
+    fn lifetime(&self) -> u32 {
+        self.0.lock().unwrap().lifetime()
+    }
+
+    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().encrypt(plain)
+    }
+
+    fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().decrypt(ticket)
+    }
+}
 
 type Client = StreamOwned<ClientConnection, UnixStream>;
 
@@ -169,18 +204,34 @@ fn downloads_end_with_close_notify_and_are_resumed_as_often_as_there_are_any() {
 
 /// What a data connection of `owner` comes to for a client with these tickets.
 fn shaken(tls: &Tls, owner: Owner, resumption: Resumption, config: &Arc<ClientConfig>) -> Flow {
+    shaken_and_told(tls, owner, resumption, config).0
+}
+
+/// The same, and what the client is told when it is refused.
+fn shaken_and_told(
+    tls: &Tls,
+    owner: Owner,
+    resumption: Resumption,
+    config: &Arc<ClientConfig>,
+) -> (Flow, Option<AlertDescription>) {
     let (ours, theirs) = pair();
     let config = Arc::clone(config);
     let other = thread::spawn(move || {
         let mut client = client(&config, theirs);
-        let _ = client.read(&mut [0; 1]);
+        let error = client.read(&mut [0; 1]).err()?.into_inner()?;
+        match error.downcast_ref() {
+            Some(Error::AlertReceived(alert)) => Some(*alert),
+            _ => None,
+        }
     });
     let mut stream = tls.secure(owner, false, resumption).unwrap();
     let flow = until(|| stream.shake(ours.as_fd()));
     drop(ours);
-    other.join().unwrap();
-    flow
+    (flow, other.join().unwrap())
 }
+
+const NOT_RESUMED: Flow = Flow::Refused("it does not resume the TLS session of the control connection");
+const FOREIGN: Flow = Flow::Refused("it resumes the TLS session of another control connection");
 
 #[test]
 fn a_ticket_of_another_session_opens_nothing() {
@@ -189,20 +240,93 @@ fn a_ticket_of_another_session_opens_nothing() {
         let (first, second, none) =
             (authd::trusting(&[version]), authd::trusting(&[version]), authd::trusting(&[version]));
         let (a, b) = (control(&mut tls, &first), control(&mut tls, &second));
-        let not_resumed = Flow::Refused("it does not resume the TLS session of the control connection");
-        let foreign = Flow::Refused("it resumes the TLS session of another control connection");
         for _ in 0..3 {
             // Nor does it bring one that does.
-            assert_eq!(shaken(&tls, b, Resumption::Required, &none), not_resumed);
+            assert_eq!(shaken(&tls, b, Resumption::Required, &none), NOT_RESUMED);
         }
-        assert_eq!(shaken(&tls, b, Resumption::Required, &first), not_resumed);
-        assert_eq!(shaken(&tls, a, Resumption::IfOffered, &second), foreign);
+        assert_eq!(shaken(&tls, b, Resumption::Required, &first), NOT_RESUMED);
+        assert_eq!(shaken(&tls, a, Resumption::IfOffered, &second), FOREIGN);
         assert_eq!(shaken(&tls, b, Resumption::Required, &second), Flow::Done);
         assert_eq!(shaken(&tls, a, Resumption::Required, &first), Flow::Done);
         let none = authd::trusting(&[version]);
         assert_eq!(shaken(&tls, a, Resumption::IfOffered, &none), Flow::Done);
         assert_eq!(shaken(&tls, b, Resumption::Off, &none), Flow::Done);
     }
+}
+
+#[test]
+fn a_stranger_is_told_by_an_alert_and_gets_no_signature() {
+    for version in BOTH {
+        let (there, here) = child_ipc::link::worker_keys::AuthdEnd::pair().unwrap();
+        let certificates = Arc::new(Certificates::default());
+        certificates.replace(authd::table()).unwrap();
+        certificates.connect(here).unwrap();
+        authd::sign(there);
+        let mut tls = Tls::new(certificates.clone()).unwrap();
+        let (own, other) = (authd::trusting(&[version]), authd::trusting(&[version]));
+        let (owner, _) = (control(&mut tls, &own), control(&mut tls, &other));
+        // Nobody is there who could sign.
+        certificates.disconnect();
+        let failure = Some(AlertDescription::HandshakeFailure);
+        let none = authd::trusting(&[version]);
+        assert_eq!(shaken_and_told(&tls, owner, Resumption::Required, &none), (NOT_RESUMED, failure));
+        assert_eq!(shaken_and_told(&tls, owner, Resumption::Required, &other), (NOT_RESUMED, failure));
+        assert_eq!(shaken_and_told(&tls, owner, Resumption::IfOffered, &other), (FOREIGN, failure));
+        assert_eq!(shaken_and_told(&tls, owner, Resumption::Required, &own), (Flow::Done, None));
+    }
+}
+
+#[test]
+fn a_client_whose_ticket_is_too_old_may_make_a_full_handshake_where_it_may_without_one() {
+    for version in BOTH {
+        let keys = Arc::new(Keys::new());
+        let signed: Arc<dyn ResolvesServerCert> = certificates();
+        let mut tls = Tls::with(&signed, Tickets::new(keys.clone())).unwrap();
+        let own = authd::trusting(&[version]);
+        let owner = control(&mut tls, &own);
+        // It is sealed with a key that is no more.
+        keys.change();
+        assert_eq!(shaken(&tls, owner, Resumption::IfOffered, &own), Flow::Done, "{version:?}");
+        keys.change();
+        assert_eq!(shaken(&tls, owner, Resumption::Required, &own), NOT_RESUMED, "{version:?}");
+        // A ticket of another worker, whose keys are not known here.
+        let mut another = Tls::new(certificates()).unwrap();
+        let config = authd::trusting(&[version]);
+        control(&mut another, &config);
+        assert_eq!(shaken(&tls, owner, Resumption::IfOffered, &config), FOREIGN, "{version:?}");
+    }
+}
+
+/// A client of TLS 1.2 that knows session ids and no tickets.
+fn without_tickets() -> Arc<ClientConfig> {
+    let mut config = ClientConfig::clone(&authd::trusting(&[&TLS12]));
+    config.resumption = Resumes::in_memory_sessions(8).tls12_resumption(Tls12Resumption::SessionIdOnly);
+    Arc::new(config)
+}
+
+#[test]
+fn a_session_id_is_good_as_long_as_its_control_connection_however_many_others_come() {
+    let mut tls = Tls::new(certificates()).unwrap();
+    let (own, other) = (without_tickets(), without_tickets());
+    let (connection, owner) = control_of(&mut tls, &own, false);
+    let (second, another) = control_of(&mut tls, &other, false);
+    for _ in 0..1100 {
+        control_of(&mut tls, &without_tickets(), false);
+    }
+    for _ in 0..3 {
+        assert_eq!(shaken(&tls, owner, Resumption::Required, &own), Flow::Done);
+    }
+    // Full handshakes on data connections neither take its place nor leave anything.
+    for _ in 0..3 {
+        let stranger = without_tickets();
+        assert_eq!(shaken(&tls, owner, Resumption::IfOffered, &stranger), Flow::Done);
+        assert_eq!(shaken(&tls, owner, Resumption::Required, &stranger), NOT_RESUMED);
+    }
+    assert_eq!(shaken(&tls, owner, Resumption::Required, &own), Flow::Done);
+    assert_eq!(shaken(&tls, owner, Resumption::IfOffered, &other), FOREIGN);
+    assert_eq!(shaken(&tls, another, Resumption::Required, &other), Flow::Done);
+    drop((connection, second));
+    assert_eq!(shaken(&tls, owner, Resumption::Required, &own), NOT_RESUMED);
 }
 
 #[test]

@@ -16,9 +16,9 @@ use super::{
     Ends, Path, Step, Tools, Transfer, Way,
     pooled::{read_at, write_all},
 };
-use crate::tls::{
-    Stream,
-    stream::{Flow, drain},
+use crate::{
+    drain::drain,
+    tls::{Stream, stream::Flow},
 };
 
 /// So little that waits is sent with what comes next.

@@ -20,14 +20,14 @@ use super::{
 };
 use crate::{account::Account, staged::Staged, why::why};
 
-pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, umask: u16) -> Outcome {
+pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, mode: WriteMode, umask: u16) -> Outcome {
     if path.is_root() {
         return Err(Why::IsDirectory);
     }
     let place = account.root.place(path)?;
     let there = match statat(&place.directory, place.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
-            return open_write::run(account, path, WriteMode::Replace, umask);
+            return open_write::run(account, staged, path, mode, umask);
         }
         Ok(_) if !account.permissions.has(Permission::Overwrite) => return Err(Why::Exists),
         Ok(_) => Some(regular(&place.open(place.name, WRITE, Mode::empty()).map_err(why)?)?),
@@ -35,8 +35,8 @@ pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, umask
         Err(errno) => return Err(why(errno)),
     };
     // The kernel takes the mask from it, and fchmod(2) below gives that back.
-    let mode = new_mode(there.as_ref().map_or(MODE, |stat| stat.st_mode & 0o777), umask);
-    let (number, file) = staged.add(place, |place, name| place.open(name, NEW, mode))?;
+    let permissions = new_mode(there.as_ref().map_or(MODE, |stat| stat.st_mode & 0o777), umask);
+    let (number, file) = staged.add(place, |place, name| place.open(name, NEW, permissions))?;
     let made = regular(&file).and_then(|made| match there {
         Some(stat) => fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777)).map_err(why).and(Ok(made)),
         None => Ok(made),
@@ -44,11 +44,11 @@ pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, umask
     let storage = match made {
         Ok(stat) => account.home.of(&file, &stat),
         Err(why) => {
-            staged.discard(number);
+            staged.discard(number, account);
             return Err(why);
         }
     };
     let staged = Some(number);
     let size = there.as_ref().map_or(0, size);
-    Ok((Done::Opened(Opened { size, created: there.is_none(), chosen: None, storage, staged }), vec![file]))
+    Ok((Done::Opened(Opened { size, created: there.is_none(), chosen: None, storage, staged, made: None }), vec![file]))
 }

@@ -328,3 +328,44 @@ fn an_upload_belongs_to_its_link_and_what_was_not_published_is_removed() {
         assert_eq!(broker.contents("/f"), "first");
     }
 }
+
+#[test]
+fn a_file_that_was_made_for_an_upload_is_removed_while_it_is_its_own_and_empty() {
+    for by in ways() {
+        let mut broker = Broker::new(by);
+        let (mut mine, mut other) = (broker.worker(), broker.worker());
+        for mode in [WriteMode::Replace, WriteMode::Append, WriteMode::Kept(0), WriteMode::Unique] {
+            let (opened, _) = mine.write("/f", mode).unwrap();
+            let number = opened.made.unwrap();
+            assert_eq!(other.done(Op::Discard(number)), Ok(()));
+            assert!(broker.exists("/f"), "not its own");
+            assert_eq!(mine.done(Op::Discard(number)), Ok(()));
+            assert!(!broker.exists("/f"), "{mode:?}");
+        }
+        // It is not empty; somebody else writes to it; it has another name; another has its name; it was there before.
+        let mut make = |path: &str| mine.write(path, WriteMode::Kept(0)).unwrap();
+        let (full, file) = make("/full");
+        write(&file, b"content").unwrap();
+        let (shared, _) = make("/shared");
+        let (opened, _) = other.write("/shared", WriteMode::Kept(0)).unwrap();
+        assert_eq!((opened.created, opened.made), (false, None));
+        let (renamed, _) = make("/before");
+        fs::rename(broker.path("/before"), broker.path("/renamed")).unwrap();
+        let (replaced, _) = make("/replaced");
+        broker.file("/new", "");
+        fs::rename(broker.path("/new"), broker.path("/replaced")).unwrap();
+        for opened in [full, shared, renamed, replaced] {
+            assert_eq!(mine.done(Op::Discard(opened.made.unwrap())), Ok(()));
+        }
+        for path in ["/full", "/shared", "/renamed", "/replaced"] {
+            assert!(broker.exists(path), "{path}");
+        }
+        // Nor is there a way back behind as many as are remembered.
+        let (first, _) = mine.write("/first", WriteMode::Replace).unwrap();
+        for number in 0..256 {
+            mine.write(&format!("/{number}"), WriteMode::Replace).unwrap();
+        }
+        assert_eq!(mine.done(Op::Discard(first.made.unwrap())), Ok(()));
+        assert!(broker.exists("/first"));
+    }
+}
