@@ -6,6 +6,7 @@ mod ftps {
     mod hostile;
     mod logins;
     mod memory;
+    mod policy;
     mod signer;
     mod tickets;
     mod wire;

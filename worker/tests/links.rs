@@ -13,5 +13,7 @@ mod harness;
 mod keys;
 #[path = "links/monitor.rs"]
 mod monitor;
+#[path = "links/policy.rs"]
+mod policy;
 #[path = "links/secured.rs"]
 mod secured;
