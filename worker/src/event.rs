@@ -451,13 +451,10 @@ impl Worker {
         let Granted { session: login, broker, tls_required } = granted;
         let required = Require::of(tls_required);
         let place = self.hub.brokers.attach(broker, fd, &self.hub.registry);
-        let asking = self.hub.logins.get(&login).is_some_and(|&key| {
-            self.sessions
-                .get(key)
-                .is_some_and(|session| session.is(login) && session.is_asking() && session.satisfies(required))
-        });
+        let session = self.hub.logins.get(&login).and_then(|&key| self.sessions.get(key));
+        let awaited = session.is_some_and(|session| session.awaits(login, required));
         match place {
-            Some(place) if asking => {
+            Some(place) if awaited => {
                 self.with_login(login, |session, hub| session.granted(login, broker, place, required, hub));
             }
             _ => {

@@ -2,9 +2,12 @@
 //!
 //! What is here exists for sessions under TLS alone; others are not asked for more than a pointer.
 
-use child_ipc::link::{
-    settings::{Require, Resumption},
-    worker_authd::Possession,
+use child_ipc::{
+    link::{
+        settings::{Require, Resumption},
+        worker_authd::Possession,
+    },
+    types::SessionId,
 };
 use rustix::net::{RecvFlags, recv};
 
@@ -78,9 +81,9 @@ impl Session {
         }
     }
 
-    /// Whether it may be an account's that demands this.
-    pub fn satisfies(&self, required: Require) -> bool {
-        required == Require::No || self.is_secured()
+    /// Whether it waits for the grant of this identity, and may be an account's that demands this.
+    pub fn awaits(&self, login: SessionId, required: Require) -> bool {
+        self.is(login) && self.is_asking() && (required == Require::No || self.is_secured())
     }
 
     /// What the account demands that it is logged in to.
