@@ -20,7 +20,7 @@ use child_ipc::{
         monitor_authd::Grant,
         worker_authd::{Check, Outcome, Verdict},
     },
-    types::{Blob, HostName, SessionId, UserName, WorkerId},
+    types::{Blob, SessionId, UserName, WorkerId},
 };
 
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
     pool::{Done, Pool},
     queue::{Full, Queue, Waiting},
     reason::Reason,
-    users::{Proof, Table},
+    users::{Came, Proof, Table},
 };
 
 /// Most checks a worker has open at once, those whose refusal is held back included. More are answered busy.
@@ -69,7 +69,7 @@ struct Running {
     session: SessionId,
     user: UserName,
     source: IpAddr,
-    host: Option<HostName>,
+    came: Came,
     shown: Shown,
     /// As it was when the check began.
     proof: Proof,
@@ -146,12 +146,12 @@ impl Desk {
     }
 
     /// How a login is decided now.
-    fn proof(&self, user: &UserName, host: Option<&HostName>, shown: Shown) -> Proof {
-        self.users.proof(user, host, &self.used.look(user, shown))
+    fn proof(&self, user: &UserName, came: &Came, shown: Shown) -> Proof {
+        self.users.proof(user, came, &self.used.look(user, shown))
     }
 
     fn passes_at_once(&mut self, check: &Check, shown: Shown, now: Instant) -> bool {
-        match (self.proof(&check.user, check.host.as_ref(), shown), &check.password) {
+        match (self.proof(&check.user, &Came::of(check), shown), &check.password) {
             (Proof::Certificate, _) | (Proof::Any, Some(_)) => true,
             (Proof::Password(stored), Some(password)) if !self.cache.ttl().is_zero() => {
                 let digest = self.cache.digest(&check.user, &stored, password.expose());
@@ -216,8 +216,9 @@ impl Desk {
     }
 
     fn run(&mut self, worker: WorkerId, check: Check, shown: Shown, now: Instant) {
-        let Check { session, user, password, source, host, .. } = check;
-        let proof = self.proof(&user, host.as_ref(), shown);
+        let came = Came::of(&check);
+        let Check { session, user, password, source, .. } = check;
+        let proof = self.proof(&user, &came, shown);
         let (stored, password, digest) = match (&proof, password) {
             (Proof::Password(stored), Some(password)) => {
                 let digest = self.cache.digest(&user, stored, password.expose());
@@ -230,7 +231,7 @@ impl Desk {
         let thread = self.pool.check(stored.clone(), password);
         match thread.and_then(|thread| self.running.get_mut(thread)) {
             Some(slot) => {
-                *slot = Some(Running { worker, session, user, source, host, shown, proof, digest });
+                *slot = Some(Running { worker, session, user, source, came, shown, proof, digest });
                 self.counts.checked += 1;
                 self.set(worker, session, Phase::Running);
             }
@@ -251,7 +252,7 @@ impl Desk {
                     continue;
                 }
                 // The table may have changed meanwhile: the proof must still be the same.
-                (Ok(true), Proof::Password(_)) => self.proof(&run.user, run.host.as_ref(), run.shown) == run.proof,
+                (Ok(true), Proof::Password(_)) => self.proof(&run.user, &run.came, run.shown) == run.proof,
                 (Ok(_), _) => false,
             };
             let awaited = self.phase(run.worker, run.session) == Some(Phase::Running);

@@ -146,7 +146,8 @@ mod tests {
     fn by(worker: u32, source: [u8; 4], session: u32) -> Waiting {
         let user = UserName::new(b"alice").unwrap();
         let (password, source) = (Secret::new(b"x".to_vec()), source.into());
-        let check = Check { session: SessionId(session), user, password, source, host: None, possession: None };
+        let (session, host, possession) = (SessionId(session), None, None);
+        let check = Check { session, user, password, source, host, secured: false, possession };
         Waiting { worker: WorkerId(worker), check, shown: Shown::Nothing }
     }
 

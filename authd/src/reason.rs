@@ -11,6 +11,8 @@ pub enum Reason {
     Locked,
     /// The account belongs to hosts that the client has not named.
     OtherHost,
+    /// The account demands TLS, and the control connection has none.
+    NoTls,
     /// The account has no hash.
     NoPassword,
     /// The client has shown no certificate, under TLS 1.3.
@@ -23,11 +25,12 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of caisson-authd(8).
-    pub const ALL: [Reason; 8] = [
+    pub const ALL: [Reason; 9] = [
         Reason::WrongPassword,
         Reason::Unknown,
         Reason::Locked,
         Reason::OtherHost,
+        Reason::NoTls,
         Reason::NoPassword,
         Reason::NoCertificate,
         Reason::WrongCertificate,
@@ -41,6 +44,7 @@ impl Reason {
             Reason::Unknown => "unknown",
             Reason::Locked => "locked",
             Reason::OtherHost => "other-host",
+            Reason::NoTls => "no-tls",
             Reason::NoPassword => "no-password",
             Reason::NoCertificate => "no-certificate",
             Reason::WrongCertificate => "wrong-certificate",

@@ -12,7 +12,10 @@ use std::{
 };
 
 use child_ipc::{
-    link::user_record::{CERTIFICATES, CertificateLogin, Fingerprint, UserRecord},
+    link::{
+        user_record::{CERTIFICATES, CertificateLogin, Fingerprint, UserRecord},
+        worker_authd::Check,
+    },
     types::{HostName, UserName},
 };
 use rustix::fs::SealFlags;
@@ -39,8 +42,25 @@ struct Account {
     any_password: bool,
     /// None: on any.
     hosts: Box<[HostName]>,
+    needs_tls: bool,
     certificate_login: CertificateLogin,
     certificates: Box<[Fingerprint]>,
+}
+
+/// How a client has come, by its worker's word.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Came {
+    /// The host it has named.
+    pub host: Option<HostName>,
+    /// Its control connection is under TLS.
+    pub secured: bool,
+}
+
+impl Came {
+    /// As a check has it.
+    pub fn of(check: &Check) -> Self {
+        Came { host: check.host.clone(), secured: check.secured }
+    }
 }
 
 /// How a login of a name is decided.
@@ -124,11 +144,11 @@ impl Table {
         self.accounts.len()
     }
 
-    /// How a login of `user` is decided, for a client that has named this host, if any, and shown this.
-    pub fn proof(&self, user: &UserName, host: Option<&HostName>, shown: &Shown) -> Proof {
+    /// How a login of `user` is decided, for a client that has come like this and shown this.
+    pub fn proof(&self, user: &UserName, came: &Came, shown: &Shown) -> Proof {
         let stand_in = || Arc::clone(&self.stand_in);
         let Some(account) = self.accounts.get(user) else { return Proof::Never(stand_in(), Reason::Unknown) };
-        match (account.refuses(host, shown), &account.stored) {
+        match (account.refuses(came, shown), &account.stored) {
             (Some(why), stored) => Proof::Never(stored.clone().unwrap_or_else(stand_in), why),
             (None, _) if account.any_password => Proof::Any,
             (None, _) if account.certificate_login == CertificateLogin::Login => Proof::Certificate,
@@ -150,7 +170,7 @@ impl Table {
 
 impl Account {
     fn check(record: UserRecord) -> Result<(UserName, Self), TableError> {
-        let UserRecord { name, hash, locked, any_password, hosts, certificate_login, certificates } = record;
+        let UserRecord { name, hash, locked, any_password, hosts, needs_tls, certificate_login, certificates } = record;
         let stored = match hash.map(|phc| Stored::parse(phc.as_bytes())).transpose() {
             Ok(stored) => stored.map(Arc::new),
             Err(why) => return Err(TableError::Hash(name, why)),
@@ -159,16 +179,20 @@ impl Account {
             return Err(TableError::Certificates(name));
         }
         let (hosts, certificates) = (hosts.into(), certificates.into());
-        Ok((name, Account { stored, locked, any_password, hosts, certificate_login, certificates }))
+        Ok((name, Account { stored, locked, any_password, hosts, needs_tls, certificate_login, certificates }))
     }
 
     /// Why nobody is let in, whatever the password.
-    fn refuses(&self, host: Option<&HostName>, shown: &Shown) -> Option<Reason> {
+    fn refuses(&self, came: &Came, shown: &Shown) -> Option<Reason> {
         if self.locked {
             return Some(Reason::Locked);
         }
-        if !self.hosts.is_empty() && !host.is_some_and(|host| self.hosts.contains(host)) {
+        if !self.hosts.is_empty() && !came.host.as_ref().is_some_and(|host| self.hosts.contains(host)) {
             return Some(Reason::OtherHost);
+        }
+        // Before certificates: without TLS there can be none.
+        if self.needs_tls && !came.secured {
+            return Some(Reason::NoTls);
         }
         match shown {
             _ if self.certificate_login == CertificateLogin::No => None,
@@ -288,9 +312,8 @@ mod tests {
 
     fn record(name: &str, hash: Option<&str>) -> UserRecord {
         let hash = hash.map(|hash| Blob::new(hash.as_bytes()).unwrap());
-        let (locked, any_password, hosts, certificates) = Default::default();
-        let certificate_login = CertificateLogin::No;
-        UserRecord { name: user(name), hash, locked, any_password, hosts, certificate_login, certificates }
+        let (locked, any_password, hosts, needs_tls, certificate_login, certificates) = Default::default();
+        UserRecord { name: user(name), hash, locked, any_password, hosts, needs_tls, certificate_login, certificates }
     }
 
     fn user(name: &str) -> UserName {
@@ -321,7 +344,7 @@ mod tests {
         let table = read(&encode(&records)).unwrap();
         assert_eq!(table.accounts(), 3000);
         for record in &records {
-            assert!(matches!(table.proof(&record.name, None, &Shown::Nothing), Proof::Password(_)));
+            assert!(matches!(table.proof(&record.name, &Came::default(), &Shown::Nothing), Proof::Password(_)));
         }
         assert_eq!(read(&[]).unwrap().accounts(), 0);
     }
@@ -331,7 +354,7 @@ mod tests {
         let locked = UserRecord { locked: true, any_password: true, ..record("locked", Some(HASH)) };
         let any = UserRecord { any_password: true, ..record("anonymous", None) };
         let table = read(&encode(&[record("nohash", None), locked, any, record("alice", Some(HASH))])).unwrap();
-        let reason = |name| match table.proof(&user(name), None, &Shown::Nothing) {
+        let reason = |name| match table.proof(&user(name), &Came::default(), &Shown::Nothing) {
             Proof::Never(_, why) => why.name(),
             Proof::Any => "any",
             Proof::Certificate => "certificate",
@@ -348,7 +371,8 @@ mod tests {
         let any = UserRecord { any_password: true, hosts: hosts(), ..record("anonymous", None) };
         let alice = UserRecord { hosts: hosts(), ..record("alice", Some(HASH)) };
         let table = read(&encode(&[any, alice, record("bob", Some(HASH))])).unwrap();
-        let proof = |name: &str, at: Option<&str>| table.proof(&user(name), at.map(host).as_ref(), &Shown::Nothing);
+        let at = |at: Option<&str>| Came { host: at.map(host), ..Came::default() };
+        let proof = |name: &str, host: Option<&str>| table.proof(&user(name), &at(host), &Shown::Nothing);
         let Proof::Password(stored) = proof("alice", Some("a.test")) else { panic!() };
         for at in [None, Some("c.test")] {
             assert_eq!(proof("alice", at), Proof::Never(stored.clone(), Reason::OtherHost));
@@ -356,6 +380,25 @@ mod tests {
             assert!(matches!(proof("bob", at), Proof::Password(_)));
         }
         assert_eq!(proof("anonymous", Some("b.test")), Proof::Any);
+    }
+
+    #[test]
+    fn an_account_that_needs_tls_passes_under_tls_alone_and_costs_the_same_without() {
+        let needs = |record| UserRecord { needs_tls: true, ..record };
+        let any = needs(UserRecord { any_password: true, ..record("anonymous", None) });
+        let (certificate_login, certificates) = (CertificateLogin::Login, vec![[1; 32]]);
+        let robot = needs(UserRecord { certificate_login, certificates, ..record("robot", None) });
+        let alice = needs(record("alice", Some(HASH)));
+        let table = read(&encode(&[any, robot, alice, record("bob", Some(HASH))])).unwrap();
+        let own = Shown::Proved(crate::certificate::Proved::unchecked([1; 32]));
+        let proof = |name: &str, secured, shown| table.proof(&user(name), &Came { secured, host: None }, shown);
+        let Proof::Password(stored) = proof("alice", true, &Shown::Nothing) else { panic!() };
+        assert_eq!(proof("alice", false, &Shown::Nothing), Proof::Never(stored, Reason::NoTls));
+        for (name, shown) in [("anonymous", &Shown::Nothing), ("robot", &own)] {
+            assert!(matches!(proof(name, false, shown), Proof::Never(_, Reason::NoTls)));
+            assert!(matches!(proof(name, true, shown), Proof::Any | Proof::Certificate));
+        }
+        assert!(matches!(proof("bob", false, &Shown::Nothing), Proof::Password(_)));
     }
 
     #[test]
@@ -368,7 +411,7 @@ mod tests {
         let robot = with("robot", CertificateLogin::Login, None);
         let locked = UserRecord { locked: true, ..with("locked", CertificateLogin::Login, None) };
         let table = read(&encode(&[alice, robot, locked, record("bob", Some(HASH))])).unwrap();
-        let proof = |name: &str, shown| table.proof(&user(name), None, &shown);
+        let proof = |name: &str, shown| table.proof(&user(name), &Came::default(), &shown);
         let own = |fingerprint| Shown::Proved(crate::certificate::Proved::unchecked(fingerprint));
         let Proof::Password(stored) = proof("alice", own([2; 32])) else { panic!() };
         let no = [
@@ -394,10 +437,12 @@ mod tests {
     fn an_unknown_user_costs_what_most_accounts_cost() {
         let costly = HASH.replace("m=19456", "m=65536");
         let table = read(&encode(&[record("a", Some(HASH)), record("b", Some(&costly)), record("c", Some(HASH))]));
-        let Proof::Never(stand_in, _) = table.unwrap().proof(&user("x"), None, &Shown::Nothing) else { panic!() };
+        let Proof::Never(stand_in, _) = table.unwrap().proof(&user("x"), &Came::default(), &Shown::Nothing) else {
+            panic!()
+        };
         assert_eq!(stand_in.cost(), Cost { memory: 19_456, passes: 2, lanes: 1 });
         let table = read(&encode(&[record("a", Some(HASH)), record("b", Some(&costly))])).unwrap();
-        let Proof::Never(stand_in, _) = table.proof(&user("x"), None, &Shown::Nothing) else { panic!() };
+        let Proof::Never(stand_in, _) = table.proof(&user("x"), &Came::default(), &Shown::Nothing) else { panic!() };
         assert_eq!(stand_in.cost().memory, 65_536);
     }
 

@@ -7,7 +7,11 @@ use child_ipc::{
         log::Event,
         monitor_authd::{Grant, ToAuthd},
         user_record::UserRecord,
-        worker_authd::Outcome::{Accepted, Busy, Rejected},
+        worker_authd::{
+            Check,
+            Outcome::{Accepted, Busy, Rejected},
+            ToAuthd as FromWorker,
+        },
     },
     types::SessionId,
 };
@@ -224,4 +228,25 @@ fn refusals_of_a_source_that_goes_on_failing_wait_and_right_passwords_do_not() {
     let order: Vec<u32> = (0..5).map(|_| worker.hear().0).collect();
     assert_ne!(order.last(), Some(&100), "{order:?}");
     assert!(order.iter().filter(|session| **session != 100).is_sorted());
+}
+
+#[test]
+fn without_tls_a_password_that_was_right_under_it_is_refused_like_any_other_and_not_by_the_cache() {
+    let mut authd = Authd::start(CACHED);
+    let (hash, needs_tls) = (phc(harness::CHEAP, PASSWORD), true);
+    authd.set_users(&[UserRecord { needs_tls, ..account("secured", &hash) }, alice()]);
+    let mut worker = authd.add_worker();
+    let mut ask = |session: u32, secured: bool| {
+        let check = Check { secured, ..harness::check(session, "secured", PASSWORD, [192, 0, 2, 1]) };
+        worker.link.send(&FromWorker::Check(check), &[]).unwrap();
+        worker.hear()
+    };
+    assert_eq!(ask(1, true), (1, Accepted));
+    assert_eq!(authd.grants().len(), 1);
+    assert_eq!(ask(2, false), (2, Rejected));
+    assert!(authd.hear_log(Event::LoginFailed).contains(" why=no-tls worker=0 user=\"secured\""));
+    assert_eq!(ask(3, true), (3, Accepted));
+    assert_eq!(authd.grants().len(), 1);
+    // The refusal has computed a hash, as an unknown name has.
+    assert!(authd.stop().1.starts_with("cached=1 checked=2 refused=1 "));
 }

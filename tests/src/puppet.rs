@@ -293,6 +293,7 @@ pub fn check(daemon: &Daemon, name: &str, session: u32) -> worker_authd::ToAuthd
         password: Secret::new(daemon.site.account(name).password.as_bytes().to_vec()),
         source: "127.0.0.1".parse().expect("an address"),
         host: None,
+        secured: true,
         possession: None,
     })
 }

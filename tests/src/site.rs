@@ -49,6 +49,8 @@ pub struct Account {
     pub hosts: Vec<&'static str>,
     /// `certificate_login`, and `certificates`; with "login" it has no password.
     pub certificates: Option<(&'static str, Vec<String>)>,
+    /// `tls_required`.
+    pub tls_required: Option<&'static str>,
 }
 
 /// Passwords with their hashes at the lowest cost that is accepted (19 MiB, 2 passes).
@@ -144,6 +146,7 @@ impl Site {
             locked: false,
             hosts: Vec::new(),
             certificates: None,
+            tls_required: None,
         });
         self.accounts.last_mut().expect("just pushed")
     }
@@ -278,6 +281,9 @@ impl Site {
             }
             if let Some(permissions) = &a.permissions {
                 let _ = writeln!(text, "permissions = {permissions:?}");
+            }
+            if let Some(tls_required) = a.tls_required {
+                let _ = writeln!(text, "tls_required = {tls_required:?}");
             }
             let _ = writeln!(text, "hosts = {:?}\nlocked = {}\n", a.hosts, a.locked);
         }

@@ -259,6 +259,25 @@ fn under_tls_1_2_and_in_clear_a_certificate_counts_as_none() {
 }
 
 #[test]
+fn a_login_by_certificate_obeys_what_its_account_requires_of_data_connections() {
+    let Some(mut scene) = Scene::set("login by certificate, data under TLS") else { return };
+    scene.daemon.site.account_mut("robot").tls_required = Some("data");
+    scene.daemon.site.write();
+    scene.daemon.signal(Signal::SIGHUP);
+    scene.daemon.logged(&["monitor: process reloaded"]);
+    let mut client = scene.client(Some(&scene.robot), &TLS13);
+    assert_eq!(client.told("USER robot"), "232 Logged in by the certificate.");
+    assert_eq!(client.told("EPSV").get(..4), Some("229 "));
+    assert_eq!(client.told("RETR f"), "521 Data connections have to be under TLS: use PROT P.");
+    scene.fetches("robot", "none", Some(&scene.robot));
+    // In clear it is what it would be with any other account.
+    let mut clear = scene.daemon.connect();
+    clear.expect("USER robot", &[331]);
+    clear.expect("PASS none", &[530]);
+    scene.daemon.logged(&["why=no-tls", "user=\"robot\""]);
+}
+
+#[test]
 fn a_certificate_that_is_taken_out_lets_nobody_in_after_the_reload_and_then_nobody_is_asked() {
     let Some(mut scene) = Scene::set("reload") else { return };
     scene.fetches("robot", "none", Some(&scene.robot));

@@ -1,11 +1,12 @@
-//! FTPS with the real daemon (issue 4): resumption and endings (traps T01 to T04, T33 and T34), what no process may remember, clients
-//! that are broken or hostile, and a signer that is slow or gone.
+//! FTPS with the real daemon: resumption and endings (traps T01 to T05, T33 and T34), policies, what no process may
+//! remember, clients that are broken or hostile, and a signer that is slow or gone.
 
 mod ftps {
     mod endings;
     mod hostile;
     mod logins;
     mod memory;
+    mod policy;
     mod refused;
     mod signer;
     mod tickets;

@@ -12,7 +12,7 @@ use std::{
 use child_ipc::{
     link::{
         log::{Event as Happened, Level},
-        settings::FtpSettings,
+        settings::{FtpSettings, Require},
     },
     types::{BrokerId, ListenerId, SessionId},
 };
@@ -233,9 +233,10 @@ impl Session {
     }
 
     /// The monitor granted it.
-    pub fn granted(&mut self, login: SessionId, broker: BrokerId, place: usize, hub: &mut Hub) {
+    pub fn granted(&mut self, login: SessionId, broker: BrokerId, place: usize, required: Require, hub: &mut Hub) {
         self.login = Login::Granted(login, place);
         self.spend_possession();
+        self.set_required(required);
         self.drive(Some(Event::Granted(login, broker)), hub);
     }
 
@@ -389,6 +390,7 @@ impl Session {
 
     fn logout(&mut self, hub: &mut Hub) {
         self.cut(hub);
+        self.set_required(Require::No);
         // What the monitor still answers is for an identity that is no more.
         if self.conduit.take().is_some_and(|conduit| conduit.asks_monitor()) {
             self.rare.get_or_insert_default().copied = true;

@@ -13,6 +13,8 @@ mod harness;
 mod keys;
 #[path = "links/monitor.rs"]
 mod monitor;
+#[path = "links/policy.rs"]
+mod policy;
 #[path = "links/secured.rs"]
 mod secured;
 #[path = "links/secured_control.rs"]

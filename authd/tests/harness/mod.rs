@@ -220,7 +220,8 @@ impl Worker {
 pub fn check(session: u32, user: &str, password: &[u8], source: [u8; 4]) -> Check {
     let (user, password) = (user_name(user), Secret::new(password.to_vec()));
     assert!(password.is_some());
-    Check { session: SessionId(session), user, password, source: source.into(), host: None, possession: None }
+    let (session, source) = (SessionId(session), source.into());
+    Check { session, user, password, source, host: None, secured: false, possession: None }
 }
 
 pub fn user_name(name: &str) -> UserName {
@@ -235,8 +236,8 @@ pub fn phc(cost: Cost, password: &[u8]) -> String {
 
 pub fn account(name: &str, phc: &str) -> UserRecord {
     let hash = Some(Blob::new(phc.as_bytes()).unwrap());
-    let (locked, any_password, hosts, certificate_login, certificates) = Default::default();
-    UserRecord { name: user_name(name), hash, locked, any_password, hosts, certificate_login, certificates }
+    let (locked, any_password, hosts, needs_tls, certificate_login, certificates) = Default::default();
+    UserRecord { name: user_name(name), hash, locked, any_password, hosts, needs_tls, certificate_login, certificates }
 }
 
 /// alice, whose password is [`PASSWORD`].

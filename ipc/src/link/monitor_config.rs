@@ -138,6 +138,8 @@ pub struct User {
     pub home: PathBuf,
     /// What it may do: the bits of child-ipc's `Permissions`, which root looks into none of.
     pub permissions: u16,
+    /// For its workers: the number of child-ipc's `Require`, which root does not look into either.
+    pub tls_required: u8,
 }
 
 impl Record for ToConfig {

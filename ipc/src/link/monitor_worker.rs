@@ -127,6 +127,8 @@ pub struct Granted {
     pub session: SessionId,
     /// The account's broker. A descriptor comes with it if this worker has no link to it yet (or that was closed).
     pub broker: BrokerId,
+    /// What it may not do without TLS, as [`super::monitor_config::User`] has it.
+    pub tls_required: u8,
 }
 
 /// What a worker says.

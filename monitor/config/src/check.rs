@@ -3,7 +3,7 @@
 use std::thread::available_parallelism;
 
 use child_ipc::link::monitor_config::{Listen, User};
-use child_ipc::link::places::{Door, Host, MOST, Passive};
+use child_ipc::link::places::{Door, Host, MOST, OfNetwork, Passive, Places};
 use child_ipc::link::settings::{Require, pack};
 use child_ipc::link::user_record::CertificateLogin;
 use child_ipc::types::{Ids, UserName};
@@ -18,6 +18,9 @@ use crate::{Entry, Judged, Part, Security, Settings, Users};
 const MOST_USERS: usize = 131_072;
 /// Certificates, so that all their files go to authd in one record.
 const MOST_CERTIFICATES: usize = 16;
+
+/// What an account lacks that cannot do without TLS.
+const CERTIFICATE: &str = "a section [[certificate]] in caisson.toml(5); caissonctl make-certificate makes one";
 
 /// Judges caisson.toml(5); `root`: caissond was started by root.
 ///
@@ -77,6 +80,11 @@ fn add(found: Found<Part>, source: &Source, settings: &mut Settings) -> Result<(
     let (config, places) = (&mut settings.config, &mut settings.ftp.places);
     if section == "passive" {
         places.passive.push(Passive { clients: part.clients, address: part.external });
+    } else if section == "network" {
+        if part.require.is_some_and(|require| require != Require::No) {
+            settings.wants_certificate.get_or_insert((offset, "network.tls_required"));
+        }
+        of_network(part, places)?;
     } else if let Some(name) = part.name {
         if places.host(&name).is_some() {
             return Err(("name", "listed twice".to_owned()));
@@ -105,6 +113,22 @@ fn add(found: Found<Part>, source: &Source, settings: &mut Settings) -> Result<(
             places.doors.push(Door { address, proxies: part.proxies });
         }
     }
+    Ok(())
+}
+
+/// A `[[network]]`. One that stands in two of them would leave open which counts.
+fn of_network(part: Part, places: &mut Places) -> Result<(), (&'static str, String)> {
+    let Part { clients, require, resumption, .. } = part;
+    let before = places.networks.iter().flat_map(|of| &of.clients);
+    for (at, network) in clients.iter().enumerate() {
+        if before.clone().chain(clients.iter().take(at)).any(|other| other == network) {
+            return Err(("clients", format!("{network} is listed twice")));
+        }
+    }
+    if require.is_none() && resumption.is_none() {
+        return Err(("clients", "nothing is said of them; expected tls_required or data_resumption".to_owned()));
+    }
+    places.networks.push(OfNetwork { clients, require, resumption });
     Ok(())
 }
 
@@ -191,6 +215,9 @@ fn judge(entry: &Entry, settings: &Settings) -> Result<Judged, (&'static str, St
         return Err(("hosts", format!("\"{host}\" is the name of no [[host]] in caisson.toml(5)")));
     }
     certificates(&entry.account, settings)?;
+    if entry.account.user.tls_required != Require::No.number() && settings.ftp.tls.is_none() {
+        return Err(("tls_required", format!("needs TLS: {CERTIFICATE}")));
+    }
     let gid = entry.gid.or_else(|| primary_group(uid));
     let gid = gid.ok_or_else(|| ("gid", format!("missing; the system has no user {uid} to take it from")))?;
     let ids = Some(Ids { uid, gid, groups: entry.groups.clone() });
@@ -208,10 +235,7 @@ fn certificates(of: &Judged, settings: &Settings) -> Result<(), (&'static str, S
             ("password", "is never asked for with certificate_login = \"login\"; take one of the two out")
         }
         (SecondFactor, _, false) => ("password", "missing; certificate_login = \"second-factor\" needs one"),
-        _ if settings.ftp.tls.is_none() => (
-            "certificates",
-            "need TLS: a section [[certificate]] in caisson.toml(5); caissonctl make-certificate makes one",
-        ),
+        _ if settings.ftp.tls.is_none() => return Err(("certificates", format!("need TLS: {CERTIFICATE}"))),
         _ => return Ok(()),
     };
     Err((wrong.0, wrong.1.to_owned()))

@@ -2,7 +2,7 @@
 //!
 //! caisson.toml(5) and caisson-users(5) list them in this order; tests/man.rs compares both ways.
 
-use child_ipc::types::HostName;
+use child_ipc::{link::settings::Require, types::HostName};
 
 use crate::value::{
     absolute, address, banner, certificate_login, file, fingerprints, gid, gids, hash, hosts, level, networks,
@@ -63,6 +63,8 @@ const GID: &str = "a gid, or a string, the name of a group of the system";
 const GIDS: &str = "an array of at most 32 gids or names of groups of the system";
 const NETWORKS: &str = "an array of 1 to 64 addresses or networks, as in \"192.0.2.7\" or \"2001:db8::/32\"";
 const RIGHTS: &str = "an array of names of permissions";
+const REQUIRE: &str = "\"no\" or \"login\" or \"data\"";
+const RESUMPTION: &str = "\"required\" or \"if-offered\" or \"off\"";
 const RANGE: &str = "a string FIRST-LAST, ports from 1024 to 65535";
 const DAY: u64 = 86_400;
 
@@ -93,8 +95,8 @@ pub const CONFIG: &[Keyword<Settings>] = &[
     word("", "passive_address",       UNSET,     Text(IPV4, |c, v| set(&mut c.ftp.passive_address, v.parse().ok().map(Some)))),
     word("", "active",                "true",    Flag(|c, on| c.ftp.active = on)),
     word("", "active_source_port_20", "false",   Flag(|c, on| c.config.active_source_port_20 = on)),
-    word("", "tls_required",          "\"no\"",  Text("\"no\" or \"login\" or \"data\"", |c, v| set(&mut c.tls.require, require(v)))),
-    word("", "data_resumption",       "\"if-offered\"", Text("\"required\" or \"if-offered\" or \"off\"", |c, v| set(&mut c.tls.resumption, resumption(v)))),
+    word("", "tls_required",          "\"no\"",  Text(REQUIRE, |c, v| set(&mut c.tls.require, require(v)))),
+    word("", "data_resumption",       "\"if-offered\"", Text(RESUMPTION, |c, v| set(&mut c.tls.resumption, resumption(v)))),
     word("", "login_timeout_secs",    "60",      Number(0, DAY, |c, n| c.ftp.login_timeout_secs = n as u32)),
     word("", "idle_timeout_secs",     "300",     Number(0, DAY, |c, n| c.ftp.idle_timeout_secs = n as u32)),
     word("", "data_connect_timeout_secs", "30",  Number(0, DAY, |c, n| c.ftp.data_connect_timeout_secs = n as u32)),
@@ -130,6 +132,9 @@ pub const REPEATED: &[Keyword<Part>] = &[
     word("certificate", "key",        REQUIRED,  Text(FILE, |c, v| set(&mut c.key, file(v).map(Some)))),
     word("passive", "clients",        REQUIRED,  List(NETWORKS, |p, v| set(&mut p.clients, Some(networks(v)?)))),
     word("passive", "address",        UNSET,     Text(IPV4, |p, v| set(&mut p.external, v.parse().ok().map(Some)))),
+    word("network", "clients",        REQUIRED,  List(NETWORKS, |n, v| set(&mut n.clients, Some(networks(v)?)))),
+    word("network", "tls_required",   UNSET,     Text(REQUIRE, |n, v| set(&mut n.require, require(v).map(Some)))),
+    word("network", "data_resumption", UNSET,    Text(RESUMPTION, |n, v| set(&mut n.resumption, resumption(v).map(Some)))),
     word("host", "name",              REQUIRED,  Text("a string, a host name as clients write it", |h, v| set(&mut h.name, HostName::new(v.as_bytes()).map(Some)))),
     word("host", "banner",            UNSET,     Text(BANNER, |h, v| set(&mut h.banner, banner(v).map(Some)))),
 ];
@@ -141,6 +146,7 @@ pub const USER: &[Keyword<Entry>] = &[
     word("user", "password",          UNSET,     Text("a string, an argon2id hash in PHC form", |e, v| set(&mut e.account.hash, Some(hash(v)?)))),
     word("user", "certificate_login", "\"no\"",  Text("\"no\" or \"second-factor\" or \"login\"", |e, v| set(&mut e.account.certificate_login, certificate_login(v)))),
     word("user", "certificates",      "[]",      List(FINGERPRINTS, |e, v| set(&mut e.account.certificates, Some(fingerprints(v)?)))),
+    word("user", "tls_required",      "\"no\"",  Text(REQUIRE, |e, v| set(&mut e.account.user.tls_required, require(v).map(Require::number)))),
     word("user", "home",              REQUIRED,  Text(PATH, |e, v| set(&mut e.account.user.home, absolute(v)))),
     word("user", "uid",               REQUIRED,  Id(UID, |e, v| set(&mut e.uid, Some(uid(v)?)))),
     word("user", "gid",               UNSET,     Id(GID, |e, v| set(&mut e.gid, Some(gid(v)?)))),

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use child_ipc::Received;
 use child_ipc::link::Confine;
 use child_ipc::link::monitor_config::{Config, ConfigEnd, ConfigStart, FromConfig, Loaded, ToConfig, User};
-use child_ipc::link::settings::{BrokerSettings, FtpSettings, Tls};
+use child_ipc::link::settings::{BrokerSettings, FtpSettings, Require, Resumption, Tls};
 use child_ipc::link::user_record::{CertificateLogin, Fingerprint};
 use child_ipc::types::{Blob, HostName, Network, UserName};
 use child_sandbox::{Confinement, Enforcement, Rights, Role, Root};
@@ -80,6 +80,10 @@ pub struct Part {
     pub clients: Vec<Network>,
     /// `address` of `[[passive]]`.
     pub external: Option<Ipv4Addr>,
+    /// `tls_required` of `[[network]]`.
+    pub require: Option<Require>,
+    /// `data_resumption` of `[[network]]`.
+    pub resumption: Option<Resumption>,
     pub name: Option<HostName>,
     pub banner: Option<Blob<1024>>,
 }

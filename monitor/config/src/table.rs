@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
 use child_ipc::link::monitor_config::Account;
+use child_ipc::link::settings::Require;
 use child_ipc::link::user_record::UserRecord;
 use child_ipc::table::SEALS;
 use child_ipc::types::UserName;
@@ -19,9 +20,10 @@ pub(crate) fn tables(users: &Users) -> io::Result<[OwnedFd; 2]> {
     let record = |(name, of): (&UserName, &Judged)| {
         let (hash, hosts) = (of.hash.clone(), of.hosts.clone());
         let (locked, any_password) = (of.user.locked, of.any_password);
+        let needs_tls = Require::of(of.user.tls_required) != Require::No;
         let (certificate_login, certificates) = (of.certificate_login, of.certificates.clone());
         let name = name.clone();
-        to_stdvec(&UserRecord { name, hash, locked, any_password, hosts, certificate_login, certificates })
+        to_stdvec(&UserRecord { name, hash, locked, any_password, hosts, needs_tls, certificate_login, certificates })
     };
     Ok([sealed("accounts", users.iter().map(account))?, sealed("users", users.iter().map(record))?])
 }

@@ -13,6 +13,9 @@ use config::{Settings, Source, Users};
 
 const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=1$c2FsdHNhbHRzYWx0c2FsdA$YcUdS5tJ2lzQe4O2JcJ2s0wuyH9mKKUZFZvHBRoNQ0s";
 
+#[path = "config/policies.rs"]
+mod policies;
+
 /// A directory with both files, gone when dropped.
 struct Files(PathBuf);
 

@@ -94,7 +94,8 @@ fn hand_over(m: &mut Monitor, id: WorkerId, session: SessionId, broker_id: Broke
         worker.links.insert(broker_id);
     }
     worker.sessions.granted(session);
-    worker.child.send(ToWorker::Granted(Granted { session, broker: broker_id }), ends);
+    let tls_required = broker.settings.0.tls_required;
+    worker.child.send(ToWorker::Granted(Granted { session, broker: broker_id, tls_required }), ends);
 }
 
 /// How many sessions a broker has on all workers.

@@ -1,6 +1,12 @@
-//! The end of an upload (T03, T04): it is whole when the client has said close_notify, and only then.
+//! The end of an upload (T03, T04): it is whole when the client has said close_notify, and only then; and of a download (T05).
 
-use std::{fs, io::Write, net::Shutdown, time::Duration};
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{Shutdown, TcpStream},
+    thread,
+    time::Duration,
+};
 
 use e2e::{Daemon, Site, until};
 use rustix::net::sockopt::set_socket_linger;
@@ -65,6 +71,61 @@ fn store_blindly(session: &mut Session, line: &str, content: &[u8]) {
     let _ = data.sock.shutdown(Shutdown::Both);
     drop(data);
     session.control.expect_reply(&[226]);
+}
+
+/// Whether the server has closed a connection of ours, which has not closed it (include/net/tcp_states.h: TCP_CLOSE_WAIT).
+fn server_has_closed(connection: &TcpStream) -> bool {
+    let port = |address: std::io::Result<std::net::SocketAddr>| format!(":{:04X}", address.expect("an address").port());
+    let (ours, theirs) = (port(connection.local_addr()), port(connection.peer_addr()));
+    let table = fs::read_to_string("/proc/net/tcp").expect("connections");
+    let is_it = |line: &str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let it = fields.get(1)?.ends_with(&ours) && fields.get(2)?.ends_with(&theirs);
+        it.then(|| fields[3] == "08")
+    };
+    table.lines().find_map(is_it).expect("the connection is listed")
+}
+
+#[test]
+fn t05_226_leaves_only_after_close_notify_and_the_end_of_the_data_connection() {
+    let Some(site) = site("T05 under TLS") else { return };
+    let daemon = Daemon::start(site);
+    for (name, size) in [("five", 5 << 20), ("sixteen", 16 << 10), ("empty", 0)] {
+        daemon.put("alice", name, &vec![7; size]);
+    }
+    for version in BOTH {
+        let mut session = Session::login(&daemon.site, "alice", &[version]);
+        for (kind, line, size) in [
+            ("TYPE I", "RETR five", 5 << 20),
+            ("TYPE I", "RETR sixteen", 16 << 10),
+            ("TYPE I", "RETR empty", 0),
+            ("TYPE A", "RETR five", 5 << 20),
+            ("TYPE A", "LIST", 1),
+        ] {
+            session.control.expect(kind, &[200]);
+            let mut data = session.data();
+            let socket = data.sock.try_clone().expect("dup");
+            nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::RcvBuf, &(64 << 10)).expect("SO_RCVBUF");
+            session.control.expect(line, &[150, 125]);
+            // Slow on the data connection, quick on control.
+            let reader = thread::spawn(move || {
+                let (mut bytes, mut part) = (0, vec![0; 64 << 10]);
+                loop {
+                    thread::sleep(Duration::from_millis(1));
+                    // Without close_notify the end is an error.
+                    match data.read(&mut part).expect("read") {
+                        0 => return (bytes, data),
+                        count => bytes += count,
+                    }
+                }
+            });
+            session.control.expect_reply(&[226]);
+            assert!(server_has_closed(&socket), "{version:?}, {line}: the server's FIN has not come before 226");
+            let (got, data) = reader.join().expect("the reader");
+            assert!(got >= size, "{version:?}, {line}: {got} bytes");
+            drop(data);
+        }
+    }
 }
 
 #[test]

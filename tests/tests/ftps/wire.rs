@@ -8,7 +8,7 @@ use std::{
 
 use e2e::{
     Site,
-    ftp::{Client, Reply},
+    ftp::{Client, Reply, connect_from},
 };
 use rustls::{
     ClientConfig, ClientConnection, HandshakeKind, RootCertStore, StreamOwned, SupportedProtocolVersion,
@@ -78,8 +78,14 @@ impl Session {
 
     /// EPSV, and a connection to its port that will be under TLS.
     pub fn data(&mut self) -> Wire {
-        let socket = self.control.passive();
+        let socket = self.data_in_clear();
         over(&self.config, socket)
+    }
+
+    /// EPSV, and a connection to its port from the address of the control connection.
+    pub fn data_in_clear(&mut self) -> TcpStream {
+        let (own, address) = (self.control.local().ip(), self.control.epsv());
+        connect_from(&own.to_string(), address)
     }
 
     /// Downloads; what came, how the handshake went, and the final reply.

@@ -10,7 +10,7 @@ use child_ipc::{
     link::{
         log::{Event as Happened, Level},
         monitor_worker::{Granted, ToWorker},
-        settings::{FtpSettings, unpack},
+        settings::{FtpSettings, Require, unpack},
         worker_authd::{FromAuthd, Outcome, Verdict},
     },
     types::SessionId,
@@ -205,17 +205,17 @@ impl Worker {
         }
     }
 
-    /// authd vouched for a session. One that is gone, or whose broker cannot be reached, is over at once.
+    /// authd vouched for a session. One that is gone, or whose broker cannot be reached, is over at once; and so is one without the
+    /// TLS that the account demands, which authd refuses unless it and the monitor hold different user tables just now.
     fn granted(&mut self, granted: Granted, fd: Option<OwnedFd>) {
-        let Granted { session: login, broker } = granted;
+        let Granted { session: login, broker, tls_required } = granted;
+        let required = Require::of(tls_required);
         let place = self.hub.brokers.attach(broker, fd, &self.hub.registry);
-        let asking =
-            self.hub.logins.get(&login).is_some_and(|&key| {
-                self.sessions.get(key).is_some_and(|session| session.is(login) && session.is_asking())
-            });
+        let session = self.hub.logins.get(&login).and_then(|&key| self.sessions.get(key));
+        let awaited = session.is_some_and(|session| session.awaits(login, required));
         match place {
-            Some(place) if asking => {
-                self.with_login(login, |session, hub| session.granted(login, broker, place, hub));
+            Some(place) if awaited => {
+                self.with_login(login, |session, hub| session.granted(login, broker, place, required, hub));
             }
             _ => {
                 self.with_login(login, |session, hub| session.refused(Event::GrantRefused, hub));

@@ -68,14 +68,17 @@ pub struct Shield {
     pub sized: bool,
     /// PROT P: the next data connections will be.
     pub private: bool,
+    /// What has to be, whatever the settings have become since its handshake began.
+    pub required: Require,
     /// The client has shown a certificate in the handshake, and has not logged in since.
     pub certified: bool,
 }
 
 impl Context<'_> {
-    /// What has to be under TLS.
+    /// What has to be under TLS: the strictest of what the settings say now and said when the handshake began, and of what the
+    /// account demands.
     pub fn require(&self) -> Require {
-        self.settings.tls.as_ref().map_or(Require::No, |tls| tls.require)
+        self.settings.require(self.peer).max(self.shield.required)
     }
 
     /// Whether PORT and EPRT are possible.

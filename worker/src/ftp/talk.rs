@@ -390,6 +390,30 @@ mod tests {
     }
 
     #[test]
+    fn what_the_account_or_the_handshake_demands_counts_where_the_settings_of_now_demand_less() {
+        let settings = settings();
+        let said = |required, private| {
+            let shield = Shield { on: true, sized: true, private, required, ..Shield::default() };
+            let peer = std::net::Ipv4Addr::LOCALHOST.into();
+            let cx = Context { settings: &settings, peer, proxied: false, shield, now: 0 };
+            let (mut talk, mut out) = (Talk::default(), Out::default());
+            for line in [&b"USER u"[..], b"PASS p", b"EPSV", b"LIST", b"PROT C"] {
+                talk.on(Event::Line(line::Line::Command(line)), &cx, &mut out);
+                while let Some(order) = out.orders.pop() {
+                    if let Some(event) = made_up(&order) {
+                        talk.on(event, &cx, &mut out);
+                    }
+                }
+            }
+            let said = String::from_utf8(out.bytes).unwrap();
+            said.split_terminator("\r\n").skip(3).map(|line| line[..4].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(said(Require::Data, false), ["521 ", "534 "]);
+        assert_eq!(said(Require::Data, true), ["150 ", "226 ", "534 "]);
+        assert_eq!(said(Require::Login, false), ["150 ", "226 ", "200 "]);
+    }
+
+    #[test]
     fn a_certificate_that_is_enough_is_answered_with_232_and_another_asks_for_the_password() {
         let settings = settings();
         let shield = Shield { possible: true, on: true, certified: true, ..Shield::default() };

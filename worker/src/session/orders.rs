@@ -94,8 +94,9 @@ impl Session {
     fn check(&mut self, user: UserName, password: Option<Secret>, hub: &mut Hub) -> Option<Event<'static>> {
         let host = self.rare.as_ref().and_then(|rare| rare.host.clone());
         let (source, possession) = (self.peer.ip(), self.possession());
-        // Named here as nobody's.
-        let check = Check { session: SessionId(0), user, password, source, host, possession };
+        // Named as nobody's here.
+        let (session, secured) = (SessionId(0), self.is_secured());
+        let check = Check { session, user, password, source, host, secured, possession };
         match hub.ask_check(self.key, check) {
             Some(login) => {
                 self.login = Login::Asked(login);

@@ -2,7 +2,13 @@
 //!
 //! What is here exists for sessions under TLS alone; others are not asked for more than a pointer.
 
-use child_ipc::link::{settings::Resumption, worker_authd::Possession};
+use child_ipc::{
+    link::{
+        settings::{Require, Resumption},
+        worker_authd::Possession,
+    },
+    types::SessionId,
+};
 use rustix::net::{RecvFlags, recv};
 
 use super::{Errno, Happened, Hub, Level, Session, Zeroize, line};
@@ -26,6 +32,12 @@ pub(super) struct Secured {
     owner: Owner,
     /// PBSZ and PROT.
     shield: Shield,
+    /// `tls_required` for its address, of when its handshake began: no reload makes it weaker.
+    required: Require,
+    /// The same of the account it is logged in to.
+    by_account: Require,
+    /// `data_resumption` for its address, of when its handshake began: its tickets, or none, are of then.
+    resumption: Resumption,
     /// Bytes of records that are not opened yet; fewer than [`ROOM`].
     held: Box<[u8]>,
     /// Whole records may be among them: the lines so far have to be answered first.
@@ -54,7 +66,9 @@ impl Session {
     pub(super) fn shield(&self, hub: &Hub) -> Shield {
         // After a reload without certificates nobody begins with TLS any more, and whoever has goes on.
         match (self.secured(), hub.tls.as_ref().filter(|_| hub.settings.tls.is_some())) {
-            (Some(tls), _) => Shield { certified: tls.possession.is_some(), ..tls.shield },
+            (Some(tls), _) => {
+                Shield { certified: tls.possession.is_some(), required: tls.required.max(tls.by_account), ..tls.shield }
+            }
             (None, Some(tls)) => Shield { possible: self.explicit, busy: !tls.has_room(), ..Shield::default() },
             (None, None) => Shield::default(),
         }
@@ -64,6 +78,18 @@ impl Session {
     pub(super) fn set_shield(&mut self, shield: Shield) {
         if let Some(tls) = self.rare.as_mut().and_then(|rare| rare.tls.as_mut()) {
             tls.shield = shield;
+        }
+    }
+
+    /// Whether it waits for the grant of this identity, and may be an account's that demands this.
+    pub fn awaits(&self, login: SessionId, required: Require) -> bool {
+        self.is(login) && self.is_asking() && (required == Require::No || self.is_secured())
+    }
+
+    /// What the account demands that it is logged in to.
+    pub(super) fn set_required(&mut self, by_account: Require) {
+        if let Some(tls) = self.rare.as_mut().and_then(|rare| rare.tls.as_mut()) {
+            tls.by_account = by_account;
         }
     }
 
@@ -100,9 +126,21 @@ impl Session {
         };
         self.reader = line::Reader::default();
         let shield = Shield { possible: true, on: true, ..Shield::default() };
-        let (held, began, possession) = (Box::default(), Some(hub.now), None);
-        let tls =
-            Secured { connection, owner, shield, held, backlog: false, began, possession, greets, tickets: Vec::new() };
+        let address = self.peer.ip();
+        let tls = Secured {
+            connection,
+            owner,
+            shield,
+            required: hub.settings.require(address),
+            by_account: Require::No,
+            resumption: hub.settings.resumption(address),
+            held: Box::default(),
+            backlog: false,
+            began: Some(hub.now),
+            possession: None,
+            greets,
+            tickets: Vec::new(),
+        };
         self.rare.get_or_insert_default().tls = Some(Box::new(tls));
         hub.due_at(hub.now + HANDSHAKE_MS);
     }
@@ -252,9 +290,8 @@ impl Session {
     /// What a data connection needs for PROT P, for this transfer.
     pub(super) fn stream(&self, order: Move, hub: &Hub) -> Result<Option<Box<Stream>>, How> {
         let Some(secured) = self.secured().filter(|secured| secured.shield.private) else { return Ok(None) };
-        let resumption = hub.settings.tls.as_ref().map_or(Resumption::default(), |tls| tls.resumption);
         let receives = matches!(order, Move::Receive { .. });
-        let stream = hub.tls.as_ref().map(|tls| tls.secure(secured.owner, receives, resumption));
+        let stream = hub.tls.as_ref().map(|tls| tls.secure(secured.owner, receives, secured.resumption));
         match stream {
             Some(Ok(stream)) => Ok(Some(Box::new(stream))),
             _ => Err(How::Unsecured("it is not possible now")),

@@ -40,12 +40,16 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Takes the table authd has sent; the error says what is wrong with it, and those before stay.
+    /// Takes the table authd has sent; the error says what is wrong with it, and those before stay. They stay, too, where a reload
+    /// has taken all away: nobody begins with TLS then, and the data connections of whoever has need one.
     ///
     /// # Errors
     /// When it is not sealed, or holds anything but at most 16 chains.
     pub fn replace(&self, table: OwnedFd) -> io::Result<()> {
         let chains: Vec<Chain> = table::read(table, MOST)?;
+        if chains.is_empty() {
+            return Ok(());
+        }
         let chains = chains.into_iter().map(|chain| self.certified(chain)).collect::<Option<_>>();
         *lock(&self.chains) = chains.ok_or_else(|| io::Error::other("a chain without certificates or schemes"))?;
         Ok(())

@@ -144,17 +144,25 @@ impl World {
         (client, check.session, end)
     }
 
+    /// As [`World::grant_with_link`], of an account with a `tls_required` of its own.
+    pub fn grant_that_requires(&mut self, session: SessionId, broker: BrokerId, tls_required: u8) -> BrokerEnd {
+        let (end, theirs) = BrokerEnd::pair().unwrap();
+        let granted = ToWorker::Granted(Granted { session, broker, tls_required });
+        self.monitor.send(&granted, &[theirs.as_fd()]).unwrap();
+        end
+    }
+
     pub fn verdict(&mut self, session: SessionId, outcome: Outcome) {
         self.authd.send(&FromAuthd::Verdict(Verdict { session, outcome }), &[]).unwrap();
     }
 
     pub fn grant(&mut self, session: SessionId, broker: BrokerId) {
-        self.monitor.send(&ToWorker::Granted(Granted { session, broker }), &[]).unwrap();
+        self.monitor.send(&granted(session, broker), &[]).unwrap();
     }
 
     pub fn grant_with_link(&mut self, session: SessionId, broker: BrokerId) -> BrokerEnd {
         let (end, theirs) = BrokerEnd::pair().unwrap();
-        self.monitor.send(&ToWorker::Granted(Granted { session, broker }), &[theirs.as_fd()]).unwrap();
+        self.monitor.send(&granted(session, broker), &[theirs.as_fd()]).unwrap();
         end
     }
 
@@ -369,4 +377,9 @@ pub fn file(bytes: &[u8]) -> OwnedFd {
     rustix::io::pwrite(&fd, bytes, 0).unwrap();
     assert!(!rustix::fs::fcntl_getfl(&fd).unwrap().contains(OFlags::NONBLOCK));
     fd
+}
+
+/// Of an account that requires nothing.
+fn granted(session: SessionId, broker: BrokerId) -> ToWorker {
+    ToWorker::Granted(Granted { session, broker, tls_required: 0 })
 }

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
+use super::settings::{Require, Resumption};
 use crate::call::Record;
 use crate::types::{Blob, HostName, Network};
 
@@ -20,6 +21,9 @@ pub struct Places {
     pub doors: Vec<Door>,
     /// What 227 tells clients, by their networks; the first that has the client counts.
     pub passive: Vec<Passive>,
+    /// What they may not do without TLS, and how their data connections are secured: the longest network that has the client
+    /// counts.
+    pub networks: Vec<OfNetwork>,
     /// What HOST may name; if there is none, any name leads to the same place.
     pub hosts: Vec<Host>,
 }
@@ -40,6 +44,17 @@ pub struct Passive {
     pub clients: Vec<Network>,
     /// What they are told; `None`: the address they have connected to.
     pub address: Option<Ipv4Addr>,
+}
+
+/// A `[[network]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfNetwork {
+    /// Whose. No network is in two of them.
+    pub clients: Vec<Network>,
+    /// `tls_required`; `None`: as for others.
+    pub require: Option<Require>,
+    /// `data_resumption`; `None`: as for others.
+    pub resumption: Option<Resumption>,
 }
 
 /// A `[[host]]`.
@@ -68,6 +83,15 @@ impl Places {
     pub fn passive_address(&self, client: IpAddr, others: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
         let found = self.passive.iter().find(|one| one.clients.iter().any(|network| network.contains(client)));
         found.map_or(others, |found| found.address)
+    }
+
+    /// What the longest network says that has this client and says anything of it.
+    pub fn of_client<V>(&self, client: IpAddr, said: impl Fn(&OfNetwork) -> Option<V>) -> Option<V> {
+        let longest = |of: &OfNetwork| {
+            of.clients.iter().filter(|network| network.contains(client)).map(|network| network.prefix()).max()
+        };
+        let found = self.networks.iter().filter_map(|of| Some((longest(of)?, said(of)?)));
+        found.max_by_key(|(prefix, _)| *prefix).map(|(_, said)| said)
     }
 
     /// The host of this name.
@@ -106,6 +130,31 @@ mod tests {
         assert_eq!(told([10, 1, 2, 3]), None);
         assert_eq!(told([10, 2, 2, 3]), Some(Ipv4Addr::new(10, 0, 0, 5)));
         assert_eq!(told([192, 0, 2, 3]), others);
+    }
+
+    #[test]
+    fn the_longest_network_that_says_something_counts_wherever_it_stands() {
+        let of = |clients: &[&str], require, resumption| OfNetwork {
+            clients: clients.iter().map(|network| network.parse().unwrap()).collect(),
+            require,
+            resumption,
+        };
+        let networks = vec![
+            of(&["10.1.0.0/16", "2001:db8::/32"], Some(Require::Data), None),
+            of(&["10.1.1.1"], None, Some(Resumption::Off)),
+            of(&["0.0.0.0/0", "10.1.1.0/24"], Some(Require::Login), None),
+            of(&["10.0.0.0/8"], Some(Require::No), Some(Resumption::Required)),
+        ];
+        let places = Places { networks, ..Places::default() };
+        let require = |client: &str| places.of_client(client.parse().unwrap(), |of| of.require);
+        let resumption = |client: &str| places.of_client(client.parse().unwrap(), |of| of.resumption);
+        assert_eq!(require("192.0.2.1"), Some(Require::Login));
+        assert_eq!(require("10.2.0.1"), Some(Require::No));
+        assert_eq!(require("10.1.2.1"), Some(Require::Data));
+        assert_eq!(require("::ffff:10.1.2.1"), Some(Require::Data));
+        assert_eq!((require("10.1.1.1"), resumption("10.1.1.1")), (Some(Require::Login), Some(Resumption::Off)));
+        assert_eq!((require("2001:db8::1"), require("2001:db9::1")), (Some(Require::Data), None));
+        assert_eq!((resumption("10.1.2.1"), resumption("192.0.2.1")), (Some(Resumption::Required), None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! caisson-config packs them, the monitor hands them on unread, and those whom they concern unpack them.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -64,9 +64,9 @@ pub struct Tls {
     pub implicit: Vec<SocketAddr>,
     /// Listeners with `tls = "no"`: AUTH is refused there.
     pub plain: Vec<SocketAddr>,
-    /// `tls_required`.
+    /// `tls_required`, for clients of no network that says otherwise ([`FtpSettings::require`]).
     pub require: Require,
-    /// `data_resumption`.
+    /// `data_resumption`, likewise ([`FtpSettings::resumption`]).
     pub resumption: Resumption,
     /// Some account has `certificates`: clients are asked for theirs.
     pub asks_certificates: bool,
@@ -82,6 +82,32 @@ pub enum Require {
     Login,
     /// Logging in, and data connections.
     Data,
+}
+
+impl FtpSettings {
+    /// What a client with this address may not do without TLS, whoever it logs in as.
+    pub fn require(&self, client: IpAddr) -> Require {
+        let by_network = || self.places.of_client(client, |network| network.require);
+        self.tls.as_ref().map_or(Require::No, |tls| by_network().unwrap_or(tls.require))
+    }
+
+    /// Whether its data connections must resume the TLS session of its control connection.
+    pub fn resumption(&self, client: IpAddr) -> Resumption {
+        let by_network = || self.places.of_client(client, |network| network.resumption);
+        self.tls.as_ref().map_or(Resumption::default(), |tls| by_network().unwrap_or(tls.resumption))
+    }
+}
+
+impl Require {
+    /// As the monitor hands it on with an account.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Back from it; the strictest of all for what is no such number.
+    pub fn of(number: u8) -> Self {
+        [Require::No, Require::Login].into_iter().find(|known| known.number() == number).unwrap_or(Require::Data)
+    }
 }
 
 /// Whether a data connection must resume the TLS session of its control connection.
@@ -144,6 +170,37 @@ mod tests {
         assert_eq!(other(&[packed.as_bytes(), b"x"].concat()), Err(Breach::LeftOver(1)));
         assert_eq!(other(&packed.as_bytes()[1..]), Err(Breach::Malformed));
         assert_eq!(other(b""), Err(Breach::Malformed));
+    }
+
+    #[test]
+    fn an_accounts_requirement_comes_back_from_its_number_and_no_number_makes_it_weaker() {
+        for require in [Require::No, Require::Login, Require::Data] {
+            assert_eq!(Require::of(require.number()), require);
+        }
+        assert_eq!(Require::of(u8::MAX), Require::Data);
+    }
+
+    #[test]
+    fn the_top_of_the_file_counts_where_no_network_says_otherwise_and_nothing_without_a_certificate() {
+        use super::super::places::OfNetwork;
+        let network = |clients: &str, require, resumption| OfNetwork {
+            clients: vec![clients.parse().unwrap()],
+            require,
+            resumption,
+        };
+        let networks = vec![
+            network("10.0.0.0/8", Some(Require::No), Some(Resumption::Off)),
+            network("10.1.0.0/16", None, Some(Resumption::Required)),
+        ];
+        let tls = Tls { require: Require::Login, ..Tls::default() };
+        let places = Places { networks, ..Places::default() };
+        let settings = FtpSettings { places, tls: Some(tls), ..FtpSettings::default() };
+        let of = |client: [u8; 4]| (settings.require(client.into()), settings.resumption(client.into()));
+        assert_eq!(of([192, 0, 2, 1]), (Require::Login, Resumption::IfOffered));
+        assert_eq!(of([10, 2, 0, 1]), (Require::No, Resumption::Off));
+        assert_eq!(of([10, 1, 0, 1]), (Require::No, Resumption::Required));
+        let none = FtpSettings { tls: None, ..settings };
+        assert_eq!(none.require([192, 0, 2, 1].into()), Require::No);
     }
 
     #[test]

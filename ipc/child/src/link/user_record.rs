@@ -17,6 +17,8 @@ pub struct UserRecord {
     pub any_password: bool,
     /// Clients must have named one of these hosts; none is anywhere. At most 16.
     pub hosts: Vec<HostName>,
+    /// Clients must be under TLS.
+    pub needs_tls: bool,
     /// What its certificates are for.
     pub certificate_login: CertificateLogin,
     /// Its certificates; at most [`CERTIFICATES`].

@@ -38,6 +38,9 @@ pub struct Check {
     pub source: IpAddr,
     /// The host it has named; accounts of other hosts are refused as with a wrong password.
     pub host: Option<HostName>,
+    /// Whether its control connection is under TLS. A worker's word, which authd cannot check: accounts that demand TLS are
+    /// refused without, as with a wrong password.
+    pub secured: bool,
     /// Its certificate, where it has shown one in its handshake and not logged in since.
     pub possession: Option<Box<Possession>>,
 }
@@ -87,7 +90,7 @@ pub struct Verdict {
 pub enum Outcome {
     /// Right; the monitor has been told.
     Accepted,
-    /// Unknown, locked, of another host, or wrong, password or certificate: never says which.
+    /// Unknown, locked, of another host, without the TLS it demands, or wrong, password or certificate: never says which.
     Rejected,
     /// The queue is full; try later.
     Busy,

@@ -39,6 +39,11 @@ impl Network {
         if first == address { Ok(network) } else { Err(NoNetwork::Within(network)) }
     }
 
+    /// Leading bits that its addresses share.
+    pub fn prefix(&self) -> u8 {
+        self.prefix
+    }
+
     /// Whether an address is one of its own. An IPv4 address in IPv6 form (RFC 4291 2.5.5.2) is the IPv4 address it is.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {

@@ -61,7 +61,7 @@ pub fn to_worker() -> Vec<monitor_worker::ToWorker> {
         ToWorker::PassivePool(PassiveSockets { listener: ListenerId(1) }),
         ToWorker::ConnectBack(Connecting { session: SessionId(1), errno: 0 }),
         ToWorker::ConnectBack(Connecting { session: SessionId(1), errno: 111 }),
-        ToWorker::Granted(Granted { session: SessionId(1), broker: BrokerId(2) }),
+        ToWorker::Granted(Granted { session: SessionId(1), broker: BrokerId(2), tls_required: 2 }),
         ToWorker::GrantRefused(SessionId(1)),
         ToWorker::Kick(SessionId(1)),
         ToWorker::Stop,
@@ -185,7 +185,10 @@ pub fn accounts() -> Vec<monitor_config::Account> {
     use monitor_config::*;
     let ids = Some(Ids { uid: u32::MAX, gid: u32::MAX, groups: vec![u32::MAX; 32] });
     let home = format!("/{}", "h".repeat(4094)).into();
-    vec![Account { name: user(), user: User { locked: true, ids, home, permissions: Permissions::ALL.bits() } }]
+    vec![Account {
+        name: user(),
+        user: User { locked: true, ids, home, permissions: Permissions::ALL.bits(), tls_required: 2 },
+    }]
 }
 
 pub fn worker_to_authd() -> Vec<worker_authd::ToAuthd> {
@@ -197,6 +200,7 @@ pub fn worker_to_authd() -> Vec<worker_authd::ToAuthd> {
             password: Some(Secret::new(vec![b'p'; Secret::MAX]).unwrap()),
             source: IpAddr::V4(Ipv4Addr::LOCALHOST),
             host: HostName::new(vec!["a".repeat(61); 4].join(".").as_bytes()),
+            secured: true,
             possession: Some(Box::new(Possession {
                 certificate: Blob::new(&[1; CERTIFICATE]).unwrap(),
                 transcript: Blob::new(&[2; 48]).unwrap(),
@@ -210,6 +214,7 @@ pub fn worker_to_authd() -> Vec<worker_authd::ToAuthd> {
             password: None,
             source: IpAddr::V4(Ipv4Addr::LOCALHOST),
             host: None,
+            secured: false,
             possession: None,
         }),
         ToAuthd::Forget(SessionId(1)),

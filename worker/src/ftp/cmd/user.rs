@@ -10,7 +10,7 @@ use crate::ftp::{Context, Order, Out, State, state::NeedPass};
 
 pub(in crate::ftp) fn run(state: State, arg: &[u8], cx: &Context<'_>, out: &mut Out) -> State {
     if cx.require() != Require::No && !cx.shield.on {
-        out.reply(530, "Use AUTH TLS first: nobody logs in without it.");
+        out.reply(530, "Use AUTH TLS first: no login is possible without it.");
         return state;
     }
     if arg.is_empty() {

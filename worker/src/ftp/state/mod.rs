@@ -158,7 +158,7 @@ impl State {
                 State::Ready(ready)
             }
             // RFC 4217 10.2: not with this PROT setting.
-            (Run::Ready(_), State::Ready(ready)) if row.data && cx.require() == Require::Data && !cx.shield.private => {
+            (Run::Ready(_), State::Ready(ready)) if row.data && !cx.shield.private && cx.require() == Require::Data => {
                 out.reply(521, "Data connections have to be under TLS: use PROT P.");
                 State::Ready(ready)
             }
