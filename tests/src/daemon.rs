@@ -204,8 +204,7 @@ impl Daemon {
         let first = self.login(name);
         let there = self.worker_of(&first);
         // A worker that does not wait for clients leaves them to the other one.
-        there.signal(Signal::SIGSTOP);
-        until("the worker is stopped", || there.status()["State"].starts_with('T').then_some(()));
+        there.halt();
         let second = self.login(name);
         there.signal(Signal::SIGCONT);
         assert_ne!(self.worker_of(&second), there);

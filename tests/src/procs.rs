@@ -17,6 +17,8 @@ use nix::{
     unistd::Pid,
 };
 
+use crate::until;
+
 /// One process by number and start time, so that another one with the same number later is not taken for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Process {
@@ -48,6 +50,19 @@ impl Process {
         if self.is_alive() {
             let _ = kill(Pid::from_raw(self.pid.cast_signed()), signal);
         }
+    }
+
+    /// Stops it (SIGSTOP), and waits until each of its threads stands still: kill(2) does not.
+    pub fn halt(self) {
+        self.signal(Signal::SIGSTOP);
+        let tasks = format!("/proc/{}/task", self.pid);
+        until("the process stands still", || {
+            let stands = |task: fs::DirEntry| {
+                let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+                stat.rsplit_once(") ").is_some_and(|(_, behind)| behind.starts_with('T'))
+            };
+            fs::read_dir(&tasks).ok()?.flatten().all(stands).then_some(())
+        });
     }
 
     /// The fields of /proc/PID/status.

@@ -56,7 +56,7 @@ fn new_clients_go_to_the_worker_that_holds_fewest_but_do_not_wait_for_it() {
     let daemon = Daemon::start(Site::new());
     let (_first, second) = daemon.login_at_two_workers("alice");
     let idle = daemon.worker_of(&second);
-    idle.signal(Signal::SIGSTOP);
+    idle.halt();
     // One of them has been promised to the worker that does not come.
     let crowd: Vec<Client> = (0..100).map(|_| daemon.connect()).collect();
     assert!(crowd.iter().all(|client| daemon.worker_of(client) != idle));
@@ -154,11 +154,11 @@ fn a_broker_that_dies_right_behind_its_answer_is_missed_at_once() {
     daemon.put("alice", "f", b"content");
     let mut alice = daemon.login("alice");
     let (worker, broker) = (daemon.worker_of(&alice), daemon.brokers()[0]);
-    broker.signal(Signal::SIGSTOP);
+    broker.halt();
     alice.send("SIZE f");
     // Asked, and not answered: then the worker finds answer and end at once.
     assert!(alice.is_silent_for(Duration::from_millis(200)));
-    worker.signal(Signal::SIGSTOP);
+    worker.halt();
     broker.signal(Signal::SIGCONT);
     std::thread::sleep(Duration::from_secs(1));
     broker.signal(Signal::SIGKILL);

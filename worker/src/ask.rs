@@ -17,7 +17,7 @@ use child_ipc::{
     link::{
         monitor_worker::{ConnectBack, FromWorker, PassivePool},
         worker_authd::{Check, ToAuthd},
-        worker_broker::{Answer, Ask, Done, Op, Opened},
+        worker_broker::{Answer, Ask, Done, Op},
     },
     types::{BrokerId, ListenerId, Port, SessionId},
 };
@@ -64,11 +64,10 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// The number of an upload that can be undone, if the answer is about one, and whether it has a hidden name.
-    pub fn staged(&self) -> Option<(NonZeroU32, bool)> {
+    /// The number of an upload under a hidden name, if the answer is about one.
+    pub fn staged(&self) -> Option<NonZeroU32> {
         match &self.answer.outcome {
-            Ok(Done::Opened(Opened { staged: Some(number), .. })) => Some((*number, true)),
-            Ok(Done::Opened(Opened { made: Some(number), .. })) => Some((*number, false)),
+            Ok(Done::Opened(opened)) => opened.staged,
             _ => None,
         }
     }
@@ -151,7 +150,7 @@ impl Hub {
 
     /// Has a broker remove an upload that comes to nothing; nobody waits for the answer.
     pub fn discard(&mut self, staged: Staged) {
-        let Staged { login, broker, number, .. } = staged;
+        let Staged { login, broker, number } = staged;
         // A link that fails is found out by the loop, and takes what was staged with it.
         self.ask_broker(broker, NOBODY, login, Op::Discard(number));
     }

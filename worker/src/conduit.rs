@@ -87,7 +87,7 @@ pub enum Turn {
     Ended(How, u64),
 }
 
-/// An upload that its broker can undo.
+/// An upload under a hidden name.
 #[derive(Debug, Clone, Copy)]
 pub struct Staged {
     /// Whose it is.
@@ -96,9 +96,6 @@ pub struct Staged {
     pub broker: usize,
     /// How the broker calls it.
     pub number: NonZeroU32,
-    /// It has a hidden name until it is published. Otherwise the file was made for it, and it is undone as long as it has
-    /// brought nothing.
-    pub hidden: bool,
 }
 
 /// The data connection of one session.
@@ -116,7 +113,7 @@ pub struct Conduit {
     transfer: Option<Transfer>,
     /// A question to the monitor is open; one at a time (`ConnectBack`).
     asked: bool,
-    /// The upload, while it can be undone: whom to tell when it comes to nothing.
+    /// The upload, while it has a hidden name: whom to tell when it comes to nothing.
     staged: Option<Staged>,
     /// What is to be asked when that one is answered.
     then: Option<(SessionId, Port)>,
@@ -273,7 +270,7 @@ impl Conduit {
     fn complete(&mut self, key: Place, hub: &mut Hub) -> Turn {
         let Connection::Open(data) = &self.connection else { return self.end(How::NoConnection, hub) };
         let receives = self.transfer.as_ref().is_some_and(Transfer::receives);
-        if receives && self.staged.is_none_or(|staged| !staged.hidden) {
+        if receives && self.staged.is_none() {
             return self.end(How::Complete, hub);
         }
         if !receives && shutdown(data, Shutdown::Write).is_err() {
@@ -394,7 +391,7 @@ impl Conduit {
         // Of a complete one, the session decides.
         let staged = self.staged.take_if(|_| how == How::Complete);
         self.cut(hub);
-        self.staged = staged.filter(|staged| staged.hidden);
+        self.staged = staged;
         Turn::Ended(how, moved)
     }
 
@@ -405,7 +402,7 @@ impl Conduit {
 
     /// Closes connection and file and gives the port back. An open question to the monitor stays open.
     pub fn cut(&mut self, hub: &mut Hub) {
-        if let Some(staged) = self.staged.take().filter(|staged| staged.hidden || self.moved() == 0) {
+        if let Some(staged) = self.staged.take() {
             hub.discard(staged);
         }
         if let Connection::Lent(data, lent) = &self.connection {

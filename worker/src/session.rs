@@ -250,9 +250,9 @@ impl Session {
 
     /// Its broker answered.
     pub fn answered(&mut self, answered: Answered, hub: &mut Hub) {
-        let (login, staged) = (answered.login, answered.staged());
-        if let (Login::Granted(_, broker), Some((number, hidden))) = (self.login, staged) {
-            hub.staged = Some(Staged { login, broker, number, hidden });
+        let (login, number) = (answered.login, answered.staged());
+        if let (Login::Granted(_, broker), Some(number)) = (self.login, number) {
+            hub.staged = Some(Staged { login, broker, number });
         }
         (self.file, self.second) = (answered.fd, answered.second);
         self.drive(Some(Event::Answer(answered.answer.outcome)), hub);

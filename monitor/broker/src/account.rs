@@ -10,13 +10,12 @@ use rustix::io::Errno;
 
 use crate::{
     listing::{Ahead, Meta},
-    made::Made,
     resolve::Root,
     storage::Home,
     zone::Zone,
 };
 
-/// One account; the same for every thread.
+/// One account; the same for every thread, never changed.
 #[derive(Debug)]
 pub(crate) struct Account {
     /// Its directory.
@@ -33,8 +32,6 @@ pub(crate) struct Account {
     pub(crate) zone: Option<Zone>,
     /// What long listings are helped by.
     pub(crate) ahead: Ahead,
-    /// The last files that uploads have made.
-    pub(crate) made: Made,
 }
 
 /// A user of the file system.
@@ -76,8 +73,7 @@ impl Account {
             name: Some(start.account.as_bytes()).filter(|n| fits_a_column(n)).map(<[u8]>::to_vec),
         };
         let atomic_uploads = settings.atomic_uploads;
-        let (home, made) = (Home::new(root.as_fd())?, Made::default());
-        Ok(Account { root, home, permissions, atomic_uploads, who, zone, ahead, made })
+        Ok(Account { home: Home::new(root.as_fd())?, root, permissions, atomic_uploads, who, zone, ahead })
     }
 }
 

@@ -11,7 +11,6 @@
 mod account;
 mod desk;
 mod listing;
-mod made;
 mod monitor;
 mod op;
 mod resolve;

@@ -44,7 +44,7 @@ pub(crate) fn run(account: &Account, staged: &mut Staged, op: &Op) -> Outcome {
         {
             open_staged::run(account, staged, path, *mode, *umask)
         }
-        Op::OpenWrite { path, mode, umask } => open_write::run(account, staged, path, *mode, *umask),
+        Op::OpenWrite { path, mode, umask } => open_write::run(account, path, *mode, *umask),
         Op::Stat(path) => stat::run(account, path),
         Op::ChangeDir(path) => change_dir::run(account, path),
         Op::List { path, form, hidden, written } => list::run(account, path, *form, *hidden, written.as_bytes()),
@@ -66,7 +66,7 @@ pub(crate) fn run(account: &Account, staged: &mut Staged, op: &Op) -> Outcome {
             NOTHING
         }
         Op::Discard(number) => {
-            staged.discard(*number, account);
+            staged.discard(*number);
             NOTHING
         }
     }

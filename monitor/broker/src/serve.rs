@@ -55,7 +55,7 @@ pub(crate) fn slot(account: &Account, desk: &Desk, monitor: &Monitor) {
 }
 
 fn serve(account: &Account, link: &mut BrokerEnd) -> End {
-    let mut staged = Staged::new(account.made.link());
+    let mut staged = Staged::default();
     if let Err(errno) = set_socket_timeout(&*link, Timeout::Recv, Some(SILENCE)) {
         return End::Fault(errno.into());
     }

@@ -2,18 +2,17 @@
 //!
 //! Reads from: worker (hostile), which names an upload by the number it was given on this link, and can do no more to it than
 //! publish it once or have it removed. When the link ends, for whatever reason, what was not published is removed; only a
-//! broker that is killed leaves its hidden files behind. Not here: their names, and what becomes of those
-//! (unfinished.rs); uploads under their own names (made.rs).
+//! broker that is killed leaves its hidden files behind. Not here: their names, and what becomes of those (unfinished.rs).
 
 use std::{collections::HashMap, num::NonZeroU32, os::fd::OwnedFd};
 
-use child_ipc::{link::worker_broker::Why, types::VirtPath};
+use child_ipc::link::worker_broker::Why;
 use rustix::{
-    fs::{AtFlags, RenameFlags, Stat, fsync, linkat, renameat_with, unlinkat},
+    fs::{AtFlags, RenameFlags, fsync, linkat, renameat_with, unlinkat},
     io::{Errno, fcntl_dupfd_cloexec},
 };
 
-use crate::{account::Account, made::Made, resolve::Place, unfinished, why::why};
+use crate::{resolve::Place, unfinished, why::why};
 
 /// Most uploads of one link that are not published.
 const MOST: usize = 1024;
@@ -21,10 +20,8 @@ const MOST: usize = 1024;
 const NAMES: usize = 16;
 
 /// The uploads of one link.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Staged {
-    /// Its name (made.rs).
-    link: u64,
     uploads: HashMap<NonZeroU32, Upload>,
     last: u32,
 }
@@ -63,11 +60,6 @@ impl Drop for Upload {
 }
 
 impl Staged {
-    /// Of a new link.
-    pub(crate) fn new(link: u64) -> Self {
-        Staged { link, uploads: HashMap::new(), last: 0 }
-    }
-
     /// Makes the hidden file of an upload that is to become `place`; `make` opens it under a name nobody has.
     pub(crate) fn add(
         &mut self,
@@ -77,7 +69,7 @@ impl Staged {
         if self.uploads.len() >= MOST {
             return Err(Why::Busy);
         }
-        let number = self.next();
+        let number = NonZeroU32::new(self.last.wrapping_add(1)).unwrap_or(NonZeroU32::MIN);
         if self.uploads.contains_key(&number) {
             return Err(Why::Busy);
         }
@@ -107,24 +99,9 @@ impl Staged {
         if sync { sync_names(&upload.directory).map_err(why) } else { Ok(()) }
     }
 
-    /// Remembers a file that was made under its own name.
-    pub(crate) fn made(&mut self, path: &VirtPath, stat: &Stat, all: &Made) -> NonZeroU32 {
-        let number = self.next();
-        self.last = number.get();
-        all.add((self.link, number), path, stat);
-        number
-    }
-
-    /// Removes an upload that has come to nothing.
-    pub(crate) fn discard(&mut self, number: NonZeroU32, account: &Account) {
-        if self.uploads.remove(&number).is_none() {
-            // What cannot be removed any more stays.
-            let _ = account.made.undo((self.link, number), &account.root);
-        }
-    }
-
-    fn next(&self) -> NonZeroU32 {
-        NonZeroU32::new(self.last.wrapping_add(1)).unwrap_or(NonZeroU32::MIN)
+    /// Removes an upload that will not be published.
+    pub(crate) fn discard(&mut self, number: NonZeroU32) {
+        self.uploads.remove(&number);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Data connections that are refused do no harm to files (issue 4, 3): what was there is as it was, and nothing new is there.
+//! Data connections that are refused do no harm to files: what was there is as it was, what is new is empty, and who writes to it
+//! meanwhile loses nothing.
 
 use std::{
     collections::BTreeMap,
@@ -73,7 +74,7 @@ fn refuse(daemon: &Daemon, version: &'static SupportedProtocolVersion, who: Who,
 }
 
 #[test]
-fn an_upload_that_is_refused_makes_no_file_and_changes_none() {
+fn an_upload_that_is_refused_changes_no_file_and_fills_none() {
     for atomic in [false, true] {
         let Some(mut site) = site("refused uploads") else { return };
         site.set("data_resumption = \"required\"").set(&format!("atomic_uploads = {atomic}"));
@@ -101,7 +102,16 @@ fn an_upload_that_is_refused_makes_no_file_and_changes_none() {
             for lines in uploads {
                 refuse(&daemon, version, who, lines);
                 let what = format!("{lines:?} by {who:?}, {version:?}, atomic_uploads = {atomic}, does no harm");
-                until(&what, || (content(&home) == before).then_some(()));
+                let no_new = atomic && lines == ["STOR new"];
+                until(&what, || {
+                    let mut now = content(&home);
+                    let old = now.extract_if(.., |name, _| before.contains_key(name)).collect::<BTreeMap<_, _>>();
+                    let harmless = old == before && now.values().all(Vec::is_empty) && !(no_new && !now.is_empty());
+                    harmless.then_some(())
+                });
+                content(&home).into_keys().filter(|name| !before.contains_key(name)).for_each(|name| {
+                    fs::remove_file(home.join(name)).expect("remove");
+                });
             }
         }
         let mut session = Session::login(&daemon.site, "alice", &BOTH);
@@ -111,5 +121,28 @@ fn an_upload_that_is_refused_makes_no_file_and_changes_none() {
         for name in ["new", "appended", "kept"] {
             assert_eq!(fs::read(home.join(name)).expect("read"), b"content");
         }
+    }
+}
+
+#[test]
+fn whoever_writes_to_a_file_that_a_refused_upload_has_made_loses_nothing() {
+    let Some(mut site) = site("uploads of one name") else { return };
+    site.set("data_resumption = \"required\"");
+    let daemon = Daemon::start(site);
+    let home = daemon.home("alice", "");
+    for line in ["STOR new", "APPE new"] {
+        let mut refused = Session::login(&daemon.site, "alice", &BOTH);
+        let data = refused.control.passive();
+        refused.control.expect("STOR new", &[150, 125]);
+        // By its path and not through the daemon, as another account's broker or a program of this machine would.
+        let mut other = fs::OpenOptions::new().append(true).open(home.join("new")).expect("it is there");
+        let mut session = Session::login(&daemon.site, "alice", &BOTH);
+        drop(data);
+        refused.control.expect_reply(&[522]);
+        refused.control.in_step();
+        assert_eq!(session.store(line, b"content").1.code, 226);
+        other.write_all(b" and more").expect("write");
+        assert_eq!(fs::read(home.join("new")).expect("read"), b"content and more", "{line}");
+        fs::remove_file(home.join("new")).expect("remove");
     }
 }

@@ -34,7 +34,7 @@ fn a_signer_that_stops_fails_handshakes_in_bounded_time_and_sessions_go_on() {
     let Some((daemon, mut clear, mut secured)) = place("authd is stopped") else { return };
     let content = e2e::tree::content(300_000, 5);
     let authd = daemon.authd();
-    authd.signal(Signal::SIGSTOP);
+    authd.halt();
     until("authd is stopped", || authd.status()["State"].starts_with('T').then_some(()));
     for _ in 0..3 {
         let (failed, took) = attempt(&daemon);

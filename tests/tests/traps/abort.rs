@@ -148,13 +148,13 @@ fn t26_nothing_behind_urgent_data_is_overlooked_however_it_arrives() {
     for (read, urgent, behind) in ways {
         client.raw(read);
         thread::sleep(Duration::from_millis(30));
-        worker.signal(Signal::SIGSTOP);
+        worker.halt();
         send(client.socket(), urgent, SendFlags::OOB).expect("urgent data");
         client.raw(behind);
         worker.signal(Signal::SIGCONT);
         client.expect_reply(&[200]);
         // A whole line in front of it.
-        worker.signal(Signal::SIGSTOP);
+        worker.halt();
         client.raw(b"NOOP\r\n");
         send(client.socket(), b"\xff", SendFlags::OOB).expect("urgent data");
         client.raw(b"\xf2NOOP\r\n");

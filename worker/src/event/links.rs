@@ -42,8 +42,8 @@ impl Worker {
                             session.answered(answered, hub);
                         }
                     });
-                    if let Some((number, hidden)) = staged.filter(|_| !known) {
-                        self.hub.discard(Staged { login, broker: place, number, hidden });
+                    if let Some(number) = staged.filter(|_| !known) {
+                        self.hub.discard(Staged { login, broker: place, number });
                     }
                     // Edge-triggered, but what comes without a question is a breach. The end may have come with the answer.
                     if !more && !ended {

@@ -81,6 +81,16 @@ impl Context<'_> {
         self.settings.require(self.peer).max(self.shield.required)
     }
 
+    /// Refuses a login in clear where one has to be under TLS; whether it did. Asked at USER and again at PASS, for a reload may come
+    /// in between.
+    pub fn refuses_login(&self, out: &mut Out) -> bool {
+        let refuses = self.require() != Require::No && !self.shield.on;
+        if refuses {
+            out.reply(530, "Use AUTH TLS first: no login is possible without it.");
+        }
+        refuses
+    }
+
     /// Whether PORT and EPRT are possible.
     pub fn active(&self) -> bool {
         self.settings.active && !self.proxied

@@ -117,21 +117,15 @@ fn made_up(order: &Order) -> Option<Event<'static>> {
 fn answer(op: &Op) -> Result<Done, Why> {
     let stat = Done::Stat(Attrs { kind: Kind::File, size: 5, modified: 0, mode: 0o644 });
     Ok(match op {
-        Op::OpenRead(_) => Done::Opened(Opened {
-            size: 5,
-            created: false,
-            chosen: None,
-            storage: Storage::MEMORY,
-            staged: None,
-            made: None,
-        }),
+        Op::OpenRead(_) => {
+            Done::Opened(Opened { size: 5, created: false, chosen: None, storage: Storage::MEMORY, staged: None })
+        }
         Op::OpenWrite { .. } => Done::Opened(Opened {
             size: 0,
             created: true,
             chosen: VirtPath::root().join(b"x\r\n").ok(),
             storage: Storage::MEMORY,
             staged: None,
-            made: None,
         }),
         Op::Stat(_) | Op::SetModified(..) | Op::SetFacts { .. } | Op::SetTimes { .. } => stat,
         Op::Space(_) => Done::Space(1 << 40),
@@ -411,6 +405,27 @@ mod tests {
         assert_eq!(said(Require::Data, false), ["521 ", "534 "]);
         assert_eq!(said(Require::Data, true), ["150 ", "226 ", "534 "]);
         assert_eq!(said(Require::Login, false), ["150 ", "226 ", "200 "]);
+    }
+
+    #[test]
+    fn a_password_in_clear_is_not_tried_where_tls_has_become_a_must_meanwhile() {
+        let settings = settings();
+        let said = |required| {
+            let (mut talk, mut out) = (Talk::default(), Out::default());
+            for (line, required) in [(&b"USER u"[..], Require::No), (b"PASS p", required), (b"NOOP", required)] {
+                let shield = Shield { possible: true, required, ..Shield::default() };
+                let peer = std::net::Ipv4Addr::LOCALHOST.into();
+                let cx = Context { settings: &settings, peer, proxied: false, shield, now: 0 };
+                talk.on(Event::Line(line::Line::Command(line)), &cx, &mut out);
+            }
+            let checks = out.orders.iter().filter(|order| matches!(order, Order::Check(..))).count();
+            (
+                String::from_utf8(out.bytes).unwrap().split_terminator("\r\n").nth(1).map(|line| line[..4].to_owned()),
+                checks,
+            )
+        };
+        assert_eq!(said(Require::Login), (Some("530 ".to_owned()), 0));
+        assert_eq!(said(Require::No).1, 1);
     }
 
     #[test]

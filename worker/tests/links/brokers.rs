@@ -16,7 +16,7 @@ use child_ipc::{
 use crate::harness::{World, answer, file, receive};
 
 const OPENED: Done =
-    Done::Opened(Opened { size: 0, created: true, chosen: None, storage: Storage::MEMORY, staged: None, made: None });
+    Done::Opened(Opened { size: 0, created: true, chosen: None, storage: Storage::MEMORY, staged: None });
 
 #[test]
 fn an_answer_to_no_question_ends_that_brokers_sessions_only() {
@@ -152,14 +152,8 @@ fn a_file_that_shrinks_while_it_is_sent_is_not_called_complete() {
         assert_eq!(client.told("EPSV"), port);
         let mut data = client.dial(&port);
         client.send("RETR f");
-        let opened = Done::Opened(Opened {
-            size: 10,
-            created: false,
-            chosen: None,
-            storage: Storage::MEMORY,
-            staged: None,
-            made: None,
-        });
+        let opened =
+            Done::Opened(Opened { size: 10, created: false, chosen: None, storage: Storage::MEMORY, staged: None });
         answer(&mut broker, Ok(opened), &[&file(b"short")]);
         assert!(client.reply().starts_with("150 "));
         let mut got = String::new();
@@ -185,7 +179,6 @@ fn text_is_converted_both_ways_whatever_the_pieces() {
         chosen: None,
         storage: Storage::MEMORY,
         staged: None,
-        made: None,
     });
     answer(&mut broker, Ok(opened), &[&file(lines.as_bytes())]);
     assert!(client.reply().starts_with("150 "));

@@ -27,14 +27,7 @@ fn one_passive_socket_serves_one_transfer_after_the_other() {
         client.send("RETR f");
         answer(
             &mut broker,
-            Ok(Done::Opened(Opened {
-                size: 5,
-                created: false,
-                chosen: None,
-                storage: Storage::MEMORY,
-                staged: None,
-                made: None,
-            })),
+            Ok(Done::Opened(Opened { size: 5, created: false, chosen: None, storage: Storage::MEMORY, staged: None })),
             &[&file(b"hello")],
         );
         assert!(client.reply().starts_with("150 "));
@@ -91,14 +84,7 @@ fn active_mode_hands_the_control_connection_itself_to_the_monitor() {
         assert!(std::net::SocketAddr::try_from(peer.unwrap()).unwrap().ip().is_loopback());
         answer(
             &mut broker,
-            Ok(Done::Opened(Opened {
-                size: 2,
-                created: false,
-                chosen: None,
-                storage: Storage::MEMORY,
-                staged: None,
-                made: None,
-            })),
+            Ok(Done::Opened(Opened { size: 2, created: false, chosen: None, storage: Storage::MEMORY, staged: None })),
             &[&file(b"hi")],
         );
         assert!(client.reply().starts_with("150 "));

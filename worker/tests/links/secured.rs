@@ -75,7 +75,7 @@ pub fn port(world: &mut World, client: &mut Client) -> TcpStream {
 }
 
 pub fn opened(size: usize, storage: Storage) -> Result<Done, child_ipc::link::worker_broker::Why> {
-    Ok(Done::Opened(Opened { size: size as u64, created: false, chosen: None, storage, staged: None, made: None }))
+    Ok(Done::Opened(Opened { size: size as u64, created: false, chosen: None, storage, staged: None }))
 }
 
 pub fn content(of: &OwnedFd) -> Vec<u8> {

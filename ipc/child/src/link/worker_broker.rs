@@ -124,8 +124,7 @@ pub enum Op {
         /// The name is to be on the disk when this is answered (fsync(2) of the directory).
         sync: bool,
     },
-    /// An upload of this link has not ended in order: it is removed. One that was made under its own name
-    /// ([`Opened::made`]) stays when anything is in it by now. Answer: [`Done::Nothing`].
+    /// An upload of this link has not ended in order: it is removed. Answer: [`Done::Nothing`].
     Discard(NonZeroU32),
 }
 
@@ -250,8 +249,6 @@ pub struct Opened {
     pub storage: Storage,
     /// An upload under a hidden name, until [`Op::Publish`]: how it is called on this link.
     pub staged: Option<NonZeroU32>,
-    /// A file that was made under its own name: how [`Op::Discard`] calls it, while it is among the last ones of this link.
-    pub made: Option<NonZeroU32>,
 }
 
 /// What the bytes of a file are kept on.

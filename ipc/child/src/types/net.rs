@@ -25,11 +25,17 @@ pub enum NoNetwork {
 }
 
 impl Network {
-    /// The network of the addresses that share the first `prefix` bits with `address`, whose other bits must be 0.
+    /// The network of the addresses that share the first `prefix` bits with `address`, whose other bits must be 0. One of IPv4
+    /// addresses in IPv6 form is the IPv4 network it is, as its clients are (RFC 4291 2.5.5.2).
     ///
     /// # Errors
     /// When the prefix is longer than an address, or the address has other bits.
     pub fn new(address: IpAddr, prefix: u8) -> Result<Self, NoNetwork> {
+        let mapped = match address {
+            IpAddr::V6(v6) if prefix >= 96 => v6.to_ipv4_mapped(),
+            _ => None,
+        };
+        let (address, prefix) = mapped.map_or((address, prefix), |v4| (IpAddr::V4(v4), prefix - 96));
         let first = match address {
             IpAddr::V4(v4) if prefix <= 32 => IpAddr::V4((v4.to_bits() & mask(prefix, 32) as u32).into()),
             IpAddr::V6(v6) if prefix <= 128 => IpAddr::V6((v6.to_bits() & mask(prefix, 128)).into()),
@@ -150,6 +156,13 @@ mod tests {
         assert!(network("192.0.2.7").contains(ip("192.0.2.7")) && !network("192.0.2.7").contains(ip("192.0.2.6")));
         assert!(network("0.0.0.0/0").contains(ip("203.0.113.9")) && !network("0.0.0.0/0").contains(ip("::1")));
         assert!(network("10.0.0.0/8").contains(ip("::ffff:10.1.2.3")));
+        for mapped in ["::ffff:10.0.0.0/104", "::ffff:10.1.2.3", "::ffff:0:0/96"] {
+            assert!(
+                network(mapped).contains(ip("10.1.2.3")) && network(mapped).contains(ip("::ffff:10.1.2.3")),
+                "{mapped}"
+            );
+        }
+        assert!(!network("::ffff:10.0.0.0/104").contains(ip("11.1.2.3")));
         assert!(network("2001:db8::/33").contains(ip("2001:db8:7fff::1")));
         assert!(!network("2001:db8::/33").contains(ip("2001:db8:8000::1")));
         assert!(network("::/0").contains(ip("2001:db8::1")) && !network("::/0").contains(ip("192.0.2.1")));

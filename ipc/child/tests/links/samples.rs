@@ -289,7 +289,6 @@ pub fn answers() -> Vec<worker_broker::Answer> {
         chosen: Some(path(&format!("/{}", "x".repeat(254) + "/").repeat(17)[..VirtPath::MAX - 1])),
         storage: Storage { device: u64::MAX, medium: Medium::Disk { cached: u64::MAX } },
         staged: Some(NonZeroU32::MAX),
-        made: Some(NonZeroU32::MIN),
     };
     [
         Ok(Done::Nothing),

@@ -21,7 +21,6 @@ pub(super) fn run(account: &Account, from: &VirtPath, to: &VirtPath, umask: u16)
         return Err(Why::Invalid);
     }
     if !created {
-        account.made.spare(&there);
         ftruncate(&copy, 0).map_err(why)?;
     }
     Ok((Done::Copying { bytes: size(&stat), devices: (stat.st_dev, there.st_dev) }, vec![source, copy]))

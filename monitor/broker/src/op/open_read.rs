@@ -15,5 +15,5 @@ pub(super) fn run(account: &Account, path: &VirtPath) -> Outcome {
     let stat = regular(&file)?;
     let size = size(&stat);
     let storage = account.home.to_read(&file, &stat);
-    Ok((Done::Opened(Opened { size, created: false, chosen: None, storage, staged: None, made: None }), vec![file]))
+    Ok((Done::Opened(Opened { size, created: false, chosen: None, storage, staged: None }), vec![file]))
 }

@@ -27,7 +27,7 @@ pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, mode:
     let place = account.root.place(path)?;
     let there = match statat(&place.directory, place.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
-            return open_write::run(account, staged, path, mode, umask);
+            return open_write::run(account, path, mode, umask);
         }
         Ok(_) if !account.permissions.has(Permission::Overwrite) => return Err(Why::Exists),
         Ok(_) => Some(regular(&place.open(place.name, WRITE, Mode::empty()).map_err(why)?)?),
@@ -44,11 +44,11 @@ pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, mode:
     let storage = match made {
         Ok(stat) => account.home.of(&file, &stat),
         Err(why) => {
-            staged.discard(number, account);
+            staged.discard(number);
             return Err(why);
         }
     };
     let staged = Some(number);
     let size = there.as_ref().map_or(0, size);
-    Ok((Done::Opened(Opened { size, created: there.is_none(), chosen: None, storage, staged, made: None }), vec![file]))
+    Ok((Done::Opened(Opened { size, created: there.is_none(), chosen: None, storage, staged }), vec![file]))
 }

@@ -17,7 +17,7 @@ use rustix::{
 };
 
 use super::{Outcome, new_mode, regular, size};
-use crate::{account::Account, staged::Staged, why::why};
+use crate::{account::Account, why::why};
 
 pub(super) const WRITE: OFlags = OFlags::WRONLY.union(OFlags::NONBLOCK);
 const MAKE: OFlags = WRITE.union(OFlags::CREATE);
@@ -29,18 +29,15 @@ pub(super) const MODE: u32 = 0o666;
 /// How many names are tried for `Unique`; each but the first has 32 random bits.
 const NAMES: usize = 16;
 
-pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, mode: WriteMode, umask: u16) -> Outcome {
+pub(super) fn run(account: &Account, path: &VirtPath, mode: WriteMode, umask: u16) -> Outcome {
     let (file, created) = match mode {
-        WriteMode::Unique => return unique(account, staged, path, umask),
+        WriteMode::Unique => return unique(account, path, umask),
         WriteMode::Replace | WriteMode::Append | WriteMode::At(0) | WriteMode::Kept(0) => {
             open_or_make(account, path, umask)?
         }
         WriteMode::At(_) | WriteMode::Kept(_) => (open_existing(account, path)?, false),
     };
     let stat = regular(&file)?;
-    if !created {
-        account.made.spare(&stat);
-    }
     let opened = size(&stat);
     let start = match mode {
         WriteMode::Append => opened,
@@ -55,8 +52,7 @@ pub(super) fn run(account: &Account, staged: &mut Staged, path: &VirtPath, mode:
         seek(&file, SeekFrom::Start(start)).map_err(why)?;
     }
     let storage = account.home.of(&file, &stat);
-    let made = created.then(|| staged.made(path, &stat, &account.made));
-    Ok((Done::Opened(Opened { size: opened, created, chosen: None, storage, staged: None, made }), vec![file]))
+    Ok((Done::Opened(Opened { size: opened, created, chosen: None, storage, staged: None }), vec![file]))
 }
 
 /// Opens what is there, or makes it; tells whether it was made.
@@ -87,7 +83,7 @@ fn open_existing(account: &Account, path: &VirtPath) -> Result<OwnedFd, Why> {
 
 /// Makes a file under a name nobody has: the name asked for if it is free, else that name with a random ending; in a
 /// directory `stou` with one.
-fn unique(account: &Account, staged: &mut Staged, path: &VirtPath, umask: u16) -> Outcome {
+fn unique(account: &Account, path: &VirtPath, umask: u16) -> Outcome {
     let directory = account.root.open(path.as_bytes(), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).is_ok();
     let (parent, base) = if directory { (path.clone(), &b"stou"[..]) } else { path.split().ok_or(Why::IsDirectory)? };
     for turn in 0..NAMES {
@@ -97,9 +93,8 @@ fn unique(account: &Account, staged: &mut Staged, path: &VirtPath, umask: u16) -
             Ok(file) => {
                 let stat = regular(&file)?;
                 let (size, storage) = (size(&stat), account.home.of(&file, &stat));
-                let (chosen, made) = (Some(path.clone()), Some(staged.made(&path, &stat, &account.made)));
                 return Ok((
-                    Done::Opened(Opened { size, created: true, chosen, storage, staged: None, made }),
+                    Done::Opened(Opened { size, created: true, chosen: Some(path), storage, staged: None }),
                     vec![file],
                 ));
             }

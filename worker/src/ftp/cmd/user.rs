@@ -4,13 +4,12 @@
 //! (RFC 2228 4). In a session that is logged in it ends that identity at once; nothing of it is left until the next login, and then
 //! but TYPE, MODE and STRU: transfer parameters are unchanged.
 
-use child_ipc::{link::settings::Require, types::UserName};
+use child_ipc::types::UserName;
 
 use crate::ftp::{Context, Order, Out, State, state::NeedPass};
 
 pub(in crate::ftp) fn run(state: State, arg: &[u8], cx: &Context<'_>, out: &mut Out) -> State {
-    if cx.require() != Require::No && !cx.shield.on {
-        out.reply(530, "Use AUTH TLS first: no login is possible without it.");
+    if cx.refuses_login(out) {
         return state;
     }
     if arg.is_empty() {

@@ -3,7 +3,7 @@
 use child_ipc::types::{Secret, UserName};
 
 use super::{
-    Asking, State,
+    Asking, NeedUser, State,
     asking::{By, failed},
 };
 use crate::ftp::{Context, Order, Out};
@@ -39,6 +39,9 @@ impl NeedPass {
 
     /// The client offers its proof.
     pub fn prove(self, password: &[u8], cx: &Context<'_>, out: &mut Out) -> State {
+        if cx.refuses_login(out) {
+            return State::NeedUser(NeedUser { failures: self.failures, text: self.text });
+        }
         let mut copy = Vec::with_capacity(password.len());
         copy.extend_from_slice(password);
         match (self.user, Secret::new(copy)) {
