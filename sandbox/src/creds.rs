@@ -144,7 +144,7 @@ unsafe extern "C" {
 /// Unmaps the program's machine code and constants; a page comes back from the page cache when it is touched again.
 ///
 /// The kernel maps sixteen pages of a program for each that is touched, and set-up touches most of them: measured, half of what a
-/// waiting broker weighs, and a third of a worker.
+/// waiting broker weighs, and more of a worker (ARCHITECTURE.md).
 #[inline]
 pub fn give_back_pages() {
     let pages = unwritten();
