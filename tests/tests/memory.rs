@@ -3,6 +3,8 @@
 //! The promise is the release build's, so that is what runs if it is there (`make all`); the debug build has the
 //! same working set but its programs are several times larger, and gets twice the room when idle.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use e2e::{Daemon, Site, ftp::Client, programs, root_or_skip, wait::within};
 
 const MIB: u64 = 1 << 20;
@@ -28,11 +30,20 @@ fn settled(daemon: &Daemon) -> u64 {
     calm.unwrap_or(last)
 }
 
+/// One scenario at a time: a daemon beside it would bear a part of the pages that both share, and leave it when it ends. (Under
+/// cargo-nextest each has its own process, and tests/nextest.toml says so.)
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn the_idle_daemon_stays_below_ten_mebibytes() {
     if !root_or_skip("idle memory") {
         return;
     }
+    let _alone = alone();
     let (daemon, release) = daemon();
     let idle = settled(&daemon);
     for process in daemon.everybody() {
@@ -49,6 +60,7 @@ fn a_thousand_idle_sessions_of_one_user_cost_less_than_a_mebibyte() {
     if !root_or_skip("memory of sessions") {
         return;
     }
+    let _alone = alone();
     let (daemon, _) = daemon();
     // The first sessions start the broker and fill what is kept for the account; both workers have one.
     let _warm = daemon.login_at_two_workers("alice");
